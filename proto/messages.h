@@ -1,0 +1,36 @@
+// The message catalogue as constants: every sentence a user can see, by stable id.
+//
+// In: proto/messages_en.def. Out: one `Message` per line of it, and `find` by id.
+// Used by the recorder (its one line), the analyzer (reports) and the tools (errors).
+// No allocation, no dependency beyond the standard headers; usable from C++17.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace idlescope::messages {
+
+struct Message {
+  std::string_view id;    // stable, the same in every language; "disk-full"
+  std::string_view text;  // English, with {named} values
+};
+
+#define IDLESCOPE_MESSAGE(symbol, id, text) inline constexpr Message symbol{id, text};
+#include "proto/messages_en.def"
+#undef IDLESCOPE_MESSAGE
+
+inline constexpr Message kAll[] = {
+#define IDLESCOPE_MESSAGE(symbol, id, text) symbol,
+#include "proto/messages_en.def"
+#undef IDLESCOPE_MESSAGE
+};
+
+// The message of that id, or null.
+constexpr const Message* find(std::string_view id) {
+  for (const Message& message : kAll) {
+    if (message.id == id) return &message;
+  }
+  return nullptr;
+}
+
+}  // namespace idlescope::messages
