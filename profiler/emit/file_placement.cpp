@@ -22,7 +22,7 @@ constexpr int kMaxImages = 10'000;  // programs that one pid ran one after anoth
 constexpr size_t kUsageBytes = 4096;
 
 bool identify(int descriptor, FileIdentity* identity) {
-  struct stat facts{};
+  struct stat facts {};
   // The system call: glibc's fstat got a new symbol in 2.33.
   if (syscall(SYS_fstat, descriptor, &facts) != 0) return false;
   *identity = {static_cast<uint64_t>(facts.st_dev), static_cast<uint64_t>(facts.st_ino)};
@@ -91,7 +91,7 @@ int open_same_file(const char* path, const FileIdentity& identity) {
 }
 
 bool needs_append_sink(int descriptor) {
-  struct statfs facts{};
+  struct statfs facts {};
   if (fstatfs(descriptor, &facts) != 0) return true;
   switch (static_cast<uint32_t>(facts.f_type)) {
     case 0x6969u:      // NFS
@@ -128,8 +128,7 @@ bool book_bytes(const char* directory, const char* host, uint64_t limit_bytes, u
   if (descriptor < 0) return alone_within;
   void* memory = MAP_FAILED;
   if (allocate_range(descriptor, 0, kUsageBytes) == 0) {
-    memory =
-        mmap(nullptr, kUsageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    memory = mmap(nullptr, kUsageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   }
   close(descriptor);
   if (memory == MAP_FAILED) return alone_within;

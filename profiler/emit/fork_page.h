@@ -13,15 +13,15 @@
 namespace idlescope::emit {
 
 enum class ProcessState : uint32_t {
-  kNew = 0,        // no event yet in this process: the file is made at the first one
+  kNew = 0,  // no event yet in this process: the file is made at the first one
   kRecording = 1,
-  kOff = 2,        // disabled, dormant rank, or given up
+  kOff = 2,  // disabled, dormant rank, or given up
 };
 
 struct ForkPage {
-  std::atomic<uint32_t> state;   // ProcessState
-  std::atomic<int32_t> lock;     // 0 free, 1 held, 2 held and somebody waits
-  std::atomic<uint32_t> once[8]; // "done once in this process" marks of other folders
+  std::atomic<uint32_t> state;    // ProcessState
+  std::atomic<int32_t> lock;      // 0 free, 1 held, 2 held and somebody waits
+  std::atomic<uint32_t> once[8];  // "done once in this process" marks of other folders
 };
 
 // Never null. Before `make_fork_page` it is an ordinary static page in state kOff.

@@ -20,8 +20,8 @@ size_t utf8_copy(char* out, size_t capacity, const char* text, size_t size);
 class NameTable {
  public:
   struct Answer {
-    uint32_t id;   // 0: no memory
-    bool is_new;   // the caller must write the entry
+    uint32_t id;  // 0: no memory
+    bool is_new;  // the caller must write the entry
   };
   // The id of `text`, a new one if it was never seen. Names are told apart by a 64-bit hash
   // and their length: a collision among a million names has a chance below 1e-7.

@@ -170,11 +170,12 @@ HostChunk* make_chunk_locked(int descriptor) {
       // Kept open, high up and compared with the file before each write: opening and closing
       // per record would make NFS flush each time.
       file.append_descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 500);
-      if (file.append_descriptor < 0) file.append_descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+      if (file.append_descriptor < 0)
+        file.append_descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     }
     chunk->map_bytes = packet_bytes + 64;
-    void* memory = mmap(nullptr, chunk->map_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(nullptr, chunk->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || file.append_descriptor < 0) {
       if (memory != MAP_FAILED) munmap(memory, chunk->map_bytes);
       fail("output-failed", errno);
@@ -259,8 +260,8 @@ bool begin_process() {
   g_append_sink = configuration.force_append_sink;
   generation.fetch_add(1, std::memory_order_relaxed);
 
-  const int descriptor = make_trace_file(configuration.directory, identity().host, file.path,
-                                         &file.file);
+  const int descriptor =
+      make_trace_file(configuration.directory, identity().host, file.path, &file.file);
   if (descriptor < 0) {
     fail_to_grow(-descriptor);
     return false;
@@ -363,8 +364,8 @@ void write_host_record(HostRecord* record) {
         record >= chunk.records + chunk.capacity) {
       continue;
     }
-    const uint64_t offset = chunk.records_offset +
-                            static_cast<uint64_t>(record - chunk.records) * sizeof(HostRecord);
+    const uint64_t offset =
+        chunk.records_offset + static_cast<uint64_t>(record - chunk.records) * sizeof(HostRecord);
     // The job may have closed our descriptor and got the number for a file of its own.
     int error = ESTALE;
     if (is_same_file(file.append_descriptor, file.file)) {

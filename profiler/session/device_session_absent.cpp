@@ -13,6 +13,10 @@ IDLESCOPE_ABSENT void on_other_profiler(bool) {}
 IDLESCOPE_ABSENT void request_window(const char*) {}
 IDLESCOPE_ABSENT void request_window_end(const char*) {}
 IDLESCOPE_ABSENT void finish_device() {}
-IDLESCOPE_ABSENT DeviceStatistics device_statistics() { return {.estimated_cost_ns = -1}; }
+IDLESCOPE_ABSENT DeviceStatistics device_statistics() {
+  DeviceStatistics none{};
+  none.estimated_cost_ns = -1;
+  return none;
+}
 
 }  // namespace idlescope::session

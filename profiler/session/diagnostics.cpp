@@ -36,18 +36,30 @@ void write_line(const char* text, size_t size) {
 // The file system's words. strerror may allocate and is locale dependent.
 const char* reason_text(int error, char* out, size_t capacity) {
   switch (error) {
-    case EACCES: return "permission denied";
-    case EROFS: return "read-only file system";
-    case ENOENT: return "the directory is gone";
-    case ENOTDIR: return "a part of the path is not a directory";
-    case EFBIG: return "the file size limit (ulimit -f) is reached";
-    case ENOMEM: return "out of memory";
+    case EACCES:
+      return "permission denied";
+    case EROFS:
+      return "read-only file system";
+    case ENOENT:
+      return "the directory is gone";
+    case ENOTDIR:
+      return "a part of the path is not a directory";
+    case EFBIG:
+      return "the file size limit (ulimit -f) is reached";
+    case ENOMEM:
+      return "out of memory";
     case EMFILE:
-    case ENFILE: return "too many open files";
-    case ENAMETOOLONG: return "the path is too long";
-    case ESTALE: return "the file was replaced";
-    case EIO: return "input/output error";
-    default: snprintf(out, capacity, "error %d", error); return out;
+    case ENFILE:
+      return "too many open files";
+    case ENAMETOOLONG:
+      return "the path is too long";
+    case ESTALE:
+      return "the file was replaced";
+    case EIO:
+      return "input/output error";
+    default:
+      snprintf(out, capacity, "error %d", error);
+      return out;
   }
 }
 
@@ -110,8 +122,8 @@ void complain_once(const char* message_id, const MessageValue* values, size_t co
   int used = snprintf(line, sizeof line, "idlescope: [%s] ", message_id);
   if (used < 0) return;
   size_t size = static_cast<size_t>(used);
-  size += fill_message(line + size, sizeof line - size, message->text.data(),
-                       message->text.size(), values, count);
+  size += fill_message(line + size, sizeof line - size, message->text.data(), message->text.size(),
+                       values, count);
   write_line(line, size);
 }
 

@@ -18,7 +18,8 @@ const char* variable(const char* name) {
 }
 
 void complain(Options* out, const char* name, const char* value) {
-  if (out->complaint[0] == '\0') snprintf(out->complaint, sizeof out->complaint, "%s=%s", name, value);
+  if (out->complaint[0] == '\0')
+    snprintf(out->complaint, sizeof out->complaint, "%s=%s", name, value);
 }
 
 // The first variable that holds a number; −1: none.
@@ -223,8 +224,8 @@ bool valid_window(const char* text) {
   return digits != 0 && length[digits] == '\0' && strtoul(length, nullptr, 10) != 0;
 }
 
-void default_directory_name(char* out, size_t capacity, int argument_count,
-                            char* const* arguments, int64_t realtime_s, const char* job_id) {
+void default_directory_name(char* out, size_t capacity, int argument_count, char* const* arguments,
+                            int64_t realtime_s, const char* job_id) {
   const char* script = argument_count > 0 ? arguments[0] : "job";
   for (int i = 1; i < argument_count; ++i) {
     if (strcmp(arguments[i], "-m") == 0 && i + 1 < argument_count) {

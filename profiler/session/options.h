@@ -15,18 +15,18 @@ namespace idlescope::session {
 enum class LogLevel { kError, kWarn, kInfo, kDebug };
 
 struct Options {
-  bool disabled;              // IDLESCOPE_DISABLE=1
-  bool output_was_set;        // by the launcher or the user; else it is made up here
-  char output[4096];          // IDLESCOPE_OUTPUT, absolute; %h %p %r %q{VAR} filled in
-  emit::HeaderOptions header; // window, budget, max size, detail, ranks
-  bool rank_selected;         // IDLESCOPE_RANKS names this rank, or none at all
-  int64_t duration_ns;        // IDLESCOPE_DURATION; 0: no limit
-  uint64_t steps;             // IDLESCOPE_STEPS; 0: no limit
-  bool append_sink;           // IDLESCOPE_SINK=append: never map the file
-  bool sample_frames;         // IDLESCOPE_FRAMES=0 turns Python frame samples off
-  LogLevel log;               // IDLESCOPE_LOG
+  bool disabled;               // IDLESCOPE_DISABLE=1
+  bool output_was_set;         // by the launcher or the user; else it is made up here
+  char output[4096];           // IDLESCOPE_OUTPUT, absolute; %h %p %r %q{VAR} filled in
+  emit::HeaderOptions header;  // window, budget, max size, detail, ranks
+  bool rank_selected;          // IDLESCOPE_RANKS names this rank, or none at all
+  int64_t duration_ns;         // IDLESCOPE_DURATION; 0: no limit
+  uint64_t steps;              // IDLESCOPE_STEPS; 0: no limit
+  bool append_sink;            // IDLESCOPE_SINK=append: never map the file
+  bool sample_frames;          // IDLESCOPE_FRAMES=0 turns Python frame samples off
+  LogLevel log;                // IDLESCOPE_LOG
   emit::RankFacts ranks;
-  char complaint[256];        // "IDLESCOPE_WINDOW=ful": empty when all is well
+  char complaint[256];  // "IDLESCOPE_WINDOW=ful": empty when all is well
 };
 
 inline constexpr uint64_t kDefaultMaxSizeBytes = uint64_t{2} * 1000 * 1000 * 1000;
@@ -49,7 +49,7 @@ bool valid_window(const char* text);
 
 // idlescope-SCRIPT-MMDD-HHMMSS, under Slurm idlescope-SCRIPT-JOBID.STEP; SCRIPT is the first
 // argument that names a script or module, else the program.
-void default_directory_name(char* out, size_t capacity, int argument_count,
-                            char* const* arguments, int64_t realtime_s, const char* job_id);
+void default_directory_name(char* out, size_t capacity, int argument_count, char* const* arguments,
+                            int64_t realtime_s, const char* job_id);
 
 }  // namespace idlescope::session
