@@ -1,0 +1,35 @@
+// One subcommand a file: each adds itself to the command line and says what to run.
+//
+// In: a CLI::App. Out: when the user chose the subcommand, `selected.run` is set; main
+// calls it and exits with its result. A subcommand throws nothing on purpose: bad input is
+// a Fault (exit 2), wrong usage a UsageError (exit 1), anything else our bug (exit 4).
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace idlescope::tools {
+
+struct Selected {
+  std::function<int()> run;
+  // Everything behind `--`, and whether there was one: the job of record and verify.
+  std::vector<std::string> job;
+  bool has_dashes = false;
+  // Code for errors before the job starts: 125 for record, 1 for the others.
+  int usage_code = 1;
+};
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void add_record(CLI::App& app, Selected& selected);
+
+}  // namespace idlescope::tools
