@@ -1,0 +1,224 @@
+// Advice for everything but the loader.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/advice.h"
+
+namespace idlescope::report {
+namespace {
+
+double exposed(const Context& c, std::string_view path_part) {
+  double sum = 0;
+  for (const diagnose::CopySummary& copy : c.d.copies) {
+    if (copy.path.find(path_part) != std::string::npos) sum += static_cast<double>(copy.exposed_ns);
+  }
+  return sum / c.steps;
+}
+
+void transfer(Advice* advice) {
+  const Context& c = advice->context();
+  const double all = c.verdict_ns(TRANSFER);
+  if (!c.worthwhile(all)) return;
+  const double pageable = c.leaf_ns(XFER_PAGEABLE) + exposed(c, "pageable");
+  const double pinned = exposed(c, "H2D pinned");
+  const double back = exposed(c, "D2H");
+  uint64_t to_device_bytes = 0;
+  for (const diagnose::CopySummary& copy : c.d.copies) {
+    if (copy.path.find("H2D") != std::string::npos) to_device_bytes += copy.bytes;
+  }
+  const double bytes_per_step = static_cast<double>(to_device_bytes) / c.steps;
+  const bool mostly_pageable = pageable >= pinned;
+  const auto pin = [&] {
+    Fix* fix = advice->offer("pin-non-blocking", TRANSFER, Say(messages::kFixPinNonBlocking),
+                             std::min(all, pageable));
+    if (!fix) return;
+    fix->set_code("DataLoader(..., pin_memory=True); x.to(device, non_blocking=True)");
+    fix->set_site(c.d.loader.site);
+  };
+  const auto prefetch = [&](double cost) {
+    Fix* fix = advice->offer("prefetch-stream", TRANSFER, Say(messages::kFixPrefetchStream), cost);
+    if (fix) fix->set_code("with torch.cuda.stream(side): x = x.to(device, non_blocking=True)");
+  };
+  if (back > 0.5 * all) {
+    advice->offer("copy-back", TRANSFER, Say(messages::kFixCopyBack), std::min(all, back));
+  } else if (mostly_pageable && pageable > 0) {
+    pin();
+    prefetch(all);
+  } else {
+    // Pinned already, or the kind of memory is not known: overlapping is what is missing.
+    prefetch(all);
+  }
+  if (c.leaf_ns(XFER_SMALL) > 0.3 * all) {
+    advice->offer("small-copies", TRANSFER, Say(messages::kFixSmallCopies), c.leaf_ns(XFER_SMALL));
+  }
+  if (bytes_per_step >= 4e6 && back <= 0.5 * all) {
+    Fix* fix = advice->offer("uint8", TRANSFER, Say(messages::kFixUint8), 0.75 * all);
+    if (fix) fix->set_code("x = x.to(device, non_blocking=True).float().div_(255)");
+  }
+}
+
+void launch(Advice* advice) {
+  const Context& c = advice->context();
+  const double launching = c.leaf_ns(LAUNCH_LEAF);
+  const double all = c.verdict_ns(LAUNCH);
+  const double optimizer = advice->report().launch_optimizer_share();
+  if (optimizer >= 0.5) {
+    Fix* fix = advice->offer("fused-optimizer", LAUNCH, Say(messages::kFixFusedOptimizer),
+                             optimizer * all);
+    if (fix) fix->set_code("optim.Adam(..., fused=True), or foreach=True");
+  }
+  // Work that is inside graphs already is not launched kernel by kernel.
+  if (c.device->ops_in_graphs < 0.5) {
+    Fix* fix = advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), launching);
+    if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
+  }
+  const bool underfilled = c.device->fill >= 0 && c.device->fill < 0.5;
+  if (optimizer < 0.5 && (underfilled || c.device->launch_bound)) {
+    Fix* fix = advice->offer("larger-batch", LAUNCH, Say(messages::kFixLargerBatch), all);
+    if (fix) {
+      fix->set_per_second_only(true);
+      fix->set_ceiling_speedup(0);  // samples/s may grow by more than the step shrinks
+      *fix->mutable_no_forecast() = Say(messages::kNoForecast);
+    }
+  }
+}
+
+void sync(Advice* advice) {
+  const Context& c = advice->context();
+  if (c.leaf_ns(SYNC_SCALAR) > 0) {
+    Fix* fix = advice->offer("item", SYNC, Say(messages::kFixItem), c.leaf_ns(SYNC_SCALAR));
+    if (fix && c.d.loader.inner_site.find("transformers/") != std::string::npos) {
+      // The Trainer reads every loss to filter NaN and inf (transformers#33693).
+      *fix->mutable_text() = Say(messages::kFixNanFilter);
+      fix->set_code("TrainingArguments(logging_nan_inf_filter=False)");
+    }
+  }
+  advice->offer("synchronize", SYNC, Say(messages::kFixSynchronize), c.leaf_ns(SYNC_EXPLICIT));
+  advice->offer("implicit-sync", SYNC, Say(messages::kFixImplicitSync), c.leaf_ns(SYNC_IMPLICIT));
+  advice->offer("remove-sync", SYNC, Say(messages::kFixRemoveSync), c.leaf_ns(SYNC_EVENT));
+}
+
+void host(Advice* advice) {
+  const Context& c = advice->context();
+  struct Part {
+    Leaf leaf;
+    const messages::Message& text;
+    const char* id;
+    const char* code;
+  };
+  const Part parts[] = {
+      {HOST_LOGGING, messages::kFixLogging, "logging", ""},
+      {HOST_GC, messages::kFixGc, "gc", "gc.disable(); if step % 1000 == 0: gc.collect()"},
+      {HOST_OPTIMIZER, messages::kFixFusedOptimizer, "fused-optimizer",
+       "optim.Adam(..., fused=True), or foreach=True"},
+      {HOST_BLOCKED, messages::kFixBlocked, "blocked-thread", "OMP_NUM_THREADS=1"},
+      {HOST_EVALUATION, messages::kFixEvaluation, "evaluation", ""},
+  };
+  std::vector<const Part*> order;
+  for (const Part& part : parts) order.push_back(&part);
+  std::stable_sort(order.begin(), order.end(), [&](const Part* a, const Part* b) {
+    return c.leaf_ns(a->leaf) > c.leaf_ns(b->leaf);
+  });
+  for (const Part* part : order) {
+    Fix* fix = advice->offer(part->id, HOST, Say(part->text), c.leaf_ns(part->leaf));
+    if (fix) fix->set_code(part->code);
+  }
+  const double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
+  // Host time next to launches of small kernels goes away with the same fix.
+  if (c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) > 0.5 * rest &&
+      c.device->ops_in_graphs < 0.5) {
+    Fix* fix = advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest);
+    if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
+  }
+  advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest);
+}
+
+void alloc(Advice* advice) {
+  const Context& c = advice->context();
+  const double pinned = c.leaf_ns(ALLOC_PINNED);
+  const double device = c.leaf_ns(ALLOC_DEVICE) + c.leaf_ns(ALLOC_LOCK);
+  Fix* fix = advice->offer("alloc", ALLOC, Say(messages::kFixAlloc), device);
+  if (fix) fix->set_code("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  advice->offer("alloc-pinned", ALLOC, Say(messages::kFixAllocPinned), pinned);
+}
+
+void compile(Advice* advice) {
+  const Context& c = advice->context();
+  const double cost = c.verdict_ns(COMPILE);
+  Fix* fix = advice->offer("fixed-shapes", COMPILE, Say(messages::kFixCompileShapes), cost);
+  if (fix && c.leaf_ns(COMPILE_AUTOTUNE) > 0.5 * cost)
+    fix->set_code("torch.backends.cudnn.benchmark = False");
+  advice->offer("warm-up", COMPILE, Say(messages::kFixCompileWarm), cost);
+}
+
+void periodic(Advice* advice) {
+  const Context& c = advice->context();
+  double share = 0;
+  for (const diagnose::RunStall& stall : c.d.run.stalls) {
+    if (stall.verdict == PERIODIC && stall.leaf == CKPT) share += stall.share_of_run;
+  }
+  advice->offer("async-checkpoint", PERIODIC, Say(messages::kFixCheckpoint),
+                std::max(c.leaf_ns(CKPT), share * c.unit_ns));
+}
+
+void comm(Advice* advice) {
+  const Context& c = advice->context();
+  const double cost = c.verdict_ns(COMM);
+  if (c.d.ranks.size() < 2) {
+    Fix* fix = advice->offer("all-ranks", COMM, Say(messages::kFixAllRanks), cost);
+    if (fix) *fix->mutable_no_forecast() = Say(messages::kNoForecast);
+    return;
+  }
+  const auto guilty =
+      std::max_element(c.d.ranks.begin(), c.d.ranks.end(),
+                       [](const auto& a, const auto& b) { return a.guilty_ns < b.guilty_ns; });
+  if (guilty->guilty_ns <= 0) return;
+  advice->offer("straggler", COMM,
+                Say(messages::kFixStraggler)
+                    .with("rank", std::to_string(guilty->rank))
+                    .nested("why", leaf_words(guilty->guilty_leaf)),
+                std::min(cost, guilty->guilty_ns));
+}
+
+void underfilled(Advice* advice) {
+  const Context& c = advice->context();
+  if (c.device->fill <= 0) return;
+  const double compute = c.compute_ns();
+  Fix* fix = advice->offer(
+      "larger-batch", UNDERFILLED,
+      Say(messages::kFixLargerBatchLimit).with("speedup", speedup(1 / c.device->fill)),
+      compute * (1 - c.device->fill));
+  if (!fix) return;
+  fix->set_per_second_only(true);
+  fix->set_ceiling_speedup(1 / c.device->fill);
+  *fix->mutable_no_forecast() = Say(messages::kNoForecast);
+}
+
+}  // namespace
+
+void device_fixes(Verdict verdict, Advice* advice) {
+  switch (verdict) {
+    case TRANSFER:
+      return transfer(advice);
+    case LAUNCH:
+      return launch(advice);
+    case SYNC:
+      return sync(advice);
+    case HOST:
+      return host(advice);
+    case ALLOC:
+      return alloc(advice);
+    case COMPILE:
+      return compile(advice);
+    case PERIODIC:
+      return periodic(advice);
+    case COMM:
+      return comm(advice);
+    case UNDERFILLED:
+      return underfilled(advice);
+    default:
+      return;
+  }
+}
+
+}  // namespace idlescope::report

@@ -1,0 +1,48 @@
+#include "analysis/report/context.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace idlescope::report {
+
+Context::Context(const diagnose::Diagnosis& diagnosis, const read::Recording& from)
+    : d(diagnosis), recording(from) {
+  if (d.chosen_device < d.devices.size()) device = &d.devices[d.chosen_device];
+  per_step = !d.step.window_only && d.step.mean_ns > 0;
+  if (per_step) {
+    unit_ns = d.step.mean_ns;
+    steps = static_cast<double>(std::max<uint64_t>(1, d.step.steady_steps));
+  } else if (device) {
+    unit_ns = static_cast<double>(device->window_ns);
+  } else {
+    unit_ns = d.run.mean_step_ns;
+  }
+  scale = TimeScale(std::llround(unit_ns));
+}
+
+double Context::leaf_ns(Leaf leaf) const {
+  if (!device) return 0;
+  for (const diagnose::LeafTime& time : device->leaves) {
+    if (time.leaf == leaf) return per_step ? time.per_step_ns : static_cast<double>(time.total_ns);
+  }
+  return 0;
+}
+
+double Context::verdict_ns(Verdict verdict) const {
+  double sum = 0;
+  if (!device) return 0;
+  for (const diagnose::LeafTime& time : device->leaves) {
+    if (verdict_of(time.leaf) == verdict) {
+      sum += per_step ? time.per_step_ns : static_cast<double>(time.total_ns);
+    }
+  }
+  return sum;
+}
+
+std::string Context::time(double ns) const { return scale.with_unit(std::llround(ns)); }
+
+double Context::bound(double removed_ns) const {
+  return removed_ns < unit_ns ? unit_ns / (unit_ns - removed_ns) : 0;
+}
+
+}  // namespace idlescope::report

@@ -1,0 +1,194 @@
+#include "analysis/report/limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace idlescope::report {
+namespace {
+
+Text statement_text(const messages::Message& message, const messages::Values& values) {
+  Say say(message);
+  for (const auto& [name, value] : values) say.with(name, value);
+  return say;
+}
+
+const char* role_name(int role) {
+  switch (role) {
+    case trace::Process::ROLE_MAIN:
+      return "main";
+    case trace::Process::ROLE_LOADER_WORKER:
+      return "loader worker";
+    case trace::Process::ROLE_HELPER:
+      return "helper";
+    default:
+      return "unknown";
+  }
+}
+
+// The sentence for one host-side number; nothing when the GPU did pay for it.
+bool not_it_text(const Context& c, const diagnose::NotIt& item, Text* text) {
+  using What = diagnose::NotIt::What;
+  const double hidden_ns = item.host_ns_per_step - item.cost_ns_per_step;
+  if (hidden_ns < 0.5 * item.host_ns_per_step) return false;
+  const std::string host = c.time(item.host_ns_per_step);
+  const std::string cost = c.time(item.cost_ns_per_step);
+  switch (item.what) {
+    case What::kSync:
+      *text = Say(c.per_step ? messages::kNotItSyncCost : messages::kNotItTotalSync)
+                  .with("call", item.name)
+                  .with("host", host)
+                  .with("cost", cost);
+      return true;
+    case What::kLaunch:
+      if (!c.per_step) {
+        *text = Say(messages::kNotItTotalLaunch).with("host", host).with("cost", cost);
+      } else if (item.back_pressure) {
+        *text = Say(messages::kNotItLaunchFull).with("host", host);
+      } else {
+        *text = Say(messages::kNotItLaunchCost).with("host", host).with("cost", cost);
+      }
+      return true;
+    case What::kCopyCall:
+      if (!c.per_step) return false;
+      *text =
+          Say(messages::kNotItCopy).with("call", item.name).with("host", host).with("cost", cost);
+      return true;
+    case What::kNext:
+      if (!c.per_step) return false;
+      *text =
+          Say(messages::kNotItLoaderHidden).with("host", host).with("hidden", c.time(hidden_ns));
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void write_not_it(const Context& c, Report* report) {
+  if (!c.device || c.d.verdict == CANNOT_TELL) return;
+  std::vector<const diagnose::NotIt*> items;
+  for (const diagnose::NotIt& item : c.d.not_it) {
+    // Large enough to look like a problem.
+    if (c.share(item.host_ns_per_step) >= 0.05) items.push_back(&item);
+  }
+  std::stable_sort(items.begin(), items.end(), [](const auto* a, const auto* b) {
+    return a->host_ns_per_step > b->host_ns_per_step;
+  });
+  bool loader_named = false;
+  for (const diagnose::NotIt* item : items) {
+    if (report->not_it_size() == 2) break;
+    Text text;
+    if (!not_it_text(c, *item, &text)) continue;
+    NotIt* out = report->add_not_it();
+    *out->mutable_text() = std::move(text);
+    out->set_host_ns_per_step(std::llround(item->host_ns_per_step));
+    out->set_cost_ns_per_step(std::llround(item->cost_ns_per_step));
+    loader_named |= item->what == diagnose::NotIt::What::kNext;
+  }
+  if (!loader_named && c.d.loader.seen && !c.worthwhile(c.verdict_ns(DATA)) &&
+      report->not_it_size() < 2 && c.d.verdict != DATA && c.d.verdict != STARTUP) {
+    NotIt* out = report->add_not_it();
+    *out->mutable_text() = Say(messages::kNotItLoader);
+    out->set_host_ns_per_step(std::llround(c.d.loader.wait_mean_ns));
+    out->set_cost_ns_per_step(std::llround(c.verdict_ns(DATA)));
+  }
+}
+
+void write_limits(const Context& c, Report* report) {
+  std::set<std::string> said;
+  const auto add = [&](Text text) {
+    if (said.insert(text.id()).second) *report->add_limits() = std::move(text);
+  };
+  const diagnose::EvidenceSummary& evidence = c.d.evidence;
+  const std::string unknown = percent(evidence.unknown_of_window);
+  if (c.device && c.per_step) {
+    Say say(c.d.step.steady_steps < 50 ? messages::kLimitFewSteps : messages::kLimitSteady);
+    say.with("steps", count(c.d.step.steady_steps)).with("unknown", unknown);
+    if (c.d.step.steady_steps < 50) {
+      say.with("forecast_needs", "50");
+    } else if (c.d.step.slowdown > 1.005) {
+      say.with("percent", percent(c.d.step.slowdown - 1))
+          .nested("slowdown", messages::kLimitSlowdown);
+    } else {
+      say.with("slowdown", "");
+    }
+    add(say);
+    if (c.d.step.steady_steps < 50 && c.d.step.slowdown > 1.005) {
+      add(Say(messages::kLimitSlowdownAlone).with("percent", percent(c.d.step.slowdown - 1)));
+    }
+  } else if (c.device) {
+    add(Say(messages::kLimitWindow)
+            .with("window", duration(c.device->window_ns))
+            .with("unknown", unknown));
+  } else {
+    add(Say(messages::kLimitHostOnly).with("steps", count(c.d.step.run_steps)));
+  }
+  for (const diagnose::Statement& limit : c.d.limits)
+    add(statement_text(limit.message, limit.values));
+  if (evidence.dropped > 0) {
+    add(Say(messages::kLimitDropped)
+            .with("count", count(evidence.dropped))
+            .with("share", percent(evidence.dropped_share)));
+  }
+  if (c.device && evidence.ops > 0 && evidence.join_rate < 0.995) {
+    add(Say(messages::kLimitJoin).with("share", percent(evidence.join_rate)));
+  }
+  if (evidence.truncated || c.recording.truncated) add(Say(messages::kLimitTruncated));
+  if (c.device && c.device->ops_in_graphs > 0.05) {
+    add(Say(messages::kLimitGraphs).with("share", percent(c.device->ops_in_graphs)));
+  }
+  if (evidence.other_processes > 0 || (c.device && c.device->shared_with_other_process)) {
+    add(Say(messages::kLimitShared));
+  }
+  if (c.d.chosen_process < c.d.processes.size()) {
+    const diagnose::ProcessSummary& chosen = c.d.processes[c.d.chosen_process];
+    if (chosen.has_rank && chosen.world_size > 1 && c.d.ranks.size() < 2) {
+      add(Say(messages::kLimitOneRank)
+              .with("rank", std::to_string(chosen.rank))
+              .with("ranks", std::to_string(chosen.world_size)));
+    }
+    size_t with_gpu = 0;
+    for (const diagnose::ProcessSummary& process : c.d.processes) with_gpu += process.gpu_ops > 0;
+    if (with_gpu > 1 && c.d.ranks.size() < 2) {
+      add(Say(messages::kLimitProcesses)
+              .with("count", count(with_gpu))
+              .with("pid", std::to_string(chosen.pid))
+              .with("executable", chosen.executable));
+    }
+  }
+
+  for (const diagnose::Abstention& abstention : c.d.abstentions) {
+    Abstention* out = report->add_abstentions();
+    *out->mutable_text() =
+        statement_text(abstention.statement.message, abstention.statement.values);
+    out->set_leaf(abstention.leaf);
+    out->set_missing_kind(abstention.missing_kind);
+  }
+  for (const read::Anomaly& anomaly : c.recording.anomalies) {
+    Anomaly* out = report->add_anomalies();
+    out->set_id(std::string(anomaly.message.id));
+    out->set_count(anomaly.count);
+    *out->mutable_text() = statement_text(anomaly.message, anomaly.values);
+    out->set_severity(anomaly.affects_conclusions ? Anomaly::SEVERITY_ERROR
+                                                  : Anomaly::SEVERITY_WARNING);
+    if (anomaly.affects_conclusions) add(out->text());
+  }
+  for (size_t i = 0; i < c.d.processes.size(); ++i) {
+    const diagnose::ProcessSummary& process = c.d.processes[i];
+    ProcessInfo* out = report->mutable_source()->add_processes();
+    out->set_host(process.host);
+    out->set_pid(process.pid);
+    out->set_executable(process.executable);
+    out->set_role(role_name(process.role));
+    out->set_has_rank(process.has_rank);
+    out->set_rank(process.rank);
+    out->set_gpu_ops(process.gpu_ops);
+    out->set_host_events(process.host_events);
+    out->set_torch_version(process.torch_version);
+    out->set_python_version(process.python_version);
+    if (i == c.d.chosen_process) *report->mutable_source()->mutable_chosen() = *out;
+  }
+}
+
+}  // namespace idlescope::report
