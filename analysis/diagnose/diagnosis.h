@@ -373,7 +373,7 @@ struct CostSummary {
 };
 
 enum class Reason : uint8_t {  // why the verdict is CANNOT_TELL or only likely
-  kNone,
+  kNoReason,
   kNoDevice,  // host-only recording
   kNoOps,     // a device, but (almost) nothing ran on it
   kFewSteps,
@@ -393,7 +393,7 @@ struct Diagnosis {
   report::Verdict verdict{};
   report::Certainty certainty{};
   report::Ledger ledger{};
-  Reason reason = Reason::kNone;
+  Reason reason = Reason::kNoReason;
   report::Leaf top_leaf{};
   report::Limiter limiter{};
   // The verdict and those tied with or close behind it (LAUNCH with HOST; second line

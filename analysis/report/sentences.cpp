@@ -322,7 +322,7 @@ void Writer::cannot_tell() {
       break;
     case Reason::kFewSteps:
     case Reason::kImport:
-    case Reason::kNone:
+    case Reason::kNoReason:
       break;
   }
   if (c_.d.reason == Reason::kFewSteps) {
