@@ -2,8 +2,10 @@
 // input of the model.
 //
 // In: packets of trace.proto, Kineto JSON, nsys SQLite. Out: one Recording for all files
-// of a report. Times are as recorded (per process clock, see Process::clock); the model
-// maps them to one clock. Tables hold trace.proto enums where the contract has one.
+// of a report. Times are on the clock of the process that recorded them (device records of
+// CLOCK_CUPTI windows are already mapped to it); the model maps processes to one clock.
+// Tables hold trace.proto enums where the contract has one. What a source did not record is
+// absent here too: Window.begin.kinds lists only what there is.
 //
 // Invariants (established by the reader, checked in tests): ids are resolved to indices;
 // begin_ns <= end_ns; ops are sorted by (begin_ns, end_ns), calls by (thread, begin_ns,
@@ -11,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,16 +28,28 @@ namespace idlescope::read {
 using Ns = int64_t;
 inline constexpr uint32_t kNone = UINT32_MAX;
 
-// Interned strings; index 0 is the empty string.
+// Interned strings; index 0 is the empty string. Can be moved, not copied.
 class Strings {
  public:
   Strings() { add(""); }
+  Strings(Strings&&) = default;
+  Strings& operator=(Strings&&) = default;
+  Strings(const Strings&) = delete;
+  Strings& operator=(const Strings&) = delete;
+
   uint32_t add(std::string_view text);
   const std::string& operator[](uint32_t index) const { return *texts_[index]; }
   size_t size() const { return texts_.size(); }
 
  private:
-  std::unordered_map<std::string, uint32_t> index_;
+  struct Hash {
+    using is_transparent = void;  // look up a string_view without a copy
+    size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> index_;
   std::vector<const std::string*> texts_;  // keys of index_, stable addresses
 };
 
@@ -175,6 +190,7 @@ struct Process {
   std::vector<Counter> counters;
   std::vector<EventEdge> event_edges;
   std::vector<Collective> collectives;
+  std::vector<trace::ClockPair> clock_pairs;  // also the header's; sorted by monotonic_ns
   std::vector<trace::Loss> losses;
   std::vector<trace::Status> statuses;
   std::unordered_map<uint32_t, std::string> thread_names;

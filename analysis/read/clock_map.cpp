@@ -1,0 +1,55 @@
+#include "analysis/read/clock_map.h"
+
+#include <algorithm>
+
+namespace idlescope::read {
+namespace {
+
+// The line through two pairs, or an offset where there is only one.
+struct Map {
+  Ns cupti_ns = 0;
+  Ns monotonic_ns = 0;
+  Ns cupti_span_ns = 0;
+  Ns monotonic_span_ns = 0;
+
+  Ns operator()(Ns time_ns) const {
+    const Ns past = time_ns - cupti_ns;
+    if (cupti_span_ns <= 0) return monotonic_ns + past;
+    // 128 bits: an hour times an hour does not fit 64. Exact to the nanosecond.
+    const __extension__ __int128 scaled =
+        static_cast<__extension__ __int128>(past) * monotonic_span_ns / cupti_span_ns;
+    return monotonic_ns + static_cast<Ns>(scaled);
+  }
+};
+
+}  // namespace
+
+void map_device_clock(Process& process) {
+  std::vector<Map> maps(process.windows.size());
+  std::vector<bool> mapped(process.windows.size(), false);
+  bool any = false;
+  for (size_t i = 0; i < process.windows.size(); ++i) {
+    Window& window = process.windows[i];
+    if (window.begin.clock() != trace::WindowBegin::CLOCK_CUPTI) continue;
+    const trace::ClockPair* first = nullptr;
+    const trace::ClockPair* last = nullptr;
+    for (const trace::ClockPair& pair : process.clock_pairs) {
+      if (pair.cupti_ns() == 0 || pair.window_id() != window.id) continue;
+      if (first == nullptr || pair.cupti_ns() < first->cupti_ns()) first = &pair;
+      if (last == nullptr || pair.cupti_ns() > last->cupti_ns()) last = &pair;
+    }
+    if (first == nullptr) continue;
+    maps[i] = {first->cupti_ns(), first->monotonic_ns(), last->cupti_ns() - first->cupti_ns(),
+               last->monotonic_ns() - first->monotonic_ns()};
+    window.begin.set_clock(trace::WindowBegin::CLOCK_MONOTONIC_HOST);
+    mapped[i] = any = true;
+  }
+  if (!any) return;
+  for (Op& op : process.ops) {
+    if (op.window >= maps.size() || !mapped[op.window]) continue;
+    op.begin_ns = maps[op.window](op.begin_ns);
+    op.end_ns = std::max(op.begin_ns, maps[op.window](op.end_ns));
+  }
+}
+
+}  // namespace idlescope::read

@@ -1,0 +1,139 @@
+#include "analysis/read/read.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "analysis/read/byte_source.h"
+#include "analysis/read/recording.h"
+#include "analysis/read/sniff.h"
+#include "analysis/read/text_trace.h"
+#include "analysis/read/trace_reader.h"
+
+namespace idlescope::read {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Input {
+  std::string path;
+  bool named = true;  // by the user; else found in a directory
+};
+
+bool has_suffix(const std::string& name, std::string_view suffix) {
+  return name.size() > suffix.size() &&
+         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+bool is_import_name(const std::string& name) {
+  // run.json is the launcher's own note in every recording directory.
+  if (name == "run.json") return false;
+  for (const std::string_view suffix :
+       {".json", ".json.gz", ".sqlite", ".sqlite.gz", ".sqlite3", ".db"}) {
+    if (has_suffix(name, suffix)) return true;
+  }
+  return false;
+}
+
+Expected<std::vector<Input>> list_directory(const std::string& path) {
+  std::vector<Input> traces;
+  std::vector<Input> imports;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored)) continue;
+    if (has_suffix(name, ".istrace")) traces.push_back({it->path().string(), false});
+    if (is_import_name(name)) imports.push_back({it->path().string(), false});
+  }
+  if (error) {
+    return tl::unexpected(
+        Fault{messages::kFileMissing, {{"path", path}, {"reason", error.message()}}});
+  }
+  std::vector<Input>& found = traces.empty() ? imports : traces;
+  if (found.empty()) return tl::unexpected(Fault{messages::kDirectoryEmpty, {{"path", path}}});
+  std::sort(found.begin(), found.end(),
+            [](const Input& a, const Input& b) { return a.path < b.path; });
+  return std::move(found);
+}
+
+Expected<std::vector<Input>> list_inputs(const std::vector<std::string>& paths) {
+  std::vector<Input> inputs;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (path != "-" && fs::is_directory(path, ignored)) {
+      auto inside = list_directory(path);
+      if (!inside) return tl::unexpected(std::move(inside.error()));
+      inputs.insert(inputs.end(), inside->begin(), inside->end());
+    } else {
+      inputs.push_back({path, true});
+    }
+  }
+  return inputs;
+}
+
+std::string printable(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes.substr(0, 8)) {
+    const unsigned char value = static_cast<unsigned char>(byte);
+    text += value >= 0x20 && value < 0x7F ? std::string(1, byte) : fmt::format("\\x{:02x}", value);
+  }
+  return "\"" + text + "\"";
+}
+
+Expected<void> read_one(const std::string& path, Recording& recording) {
+  auto source = ByteSource::open(path);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  const std::string_view bytes = source->bytes();
+  recording.input_bytes += bytes.size();
+  const Sniffed sniffed = sniff(path, bytes);
+  switch (sniffed.format) {
+    case Format::kTrace:
+      return read_trace(bytes, path, recording);
+    case Format::kTextTrace: {
+      auto serialized = serialize_text_trace(bytes, path);
+      if (!serialized) return tl::unexpected(std::move(serialized.error()));
+      return read_trace(*serialized, path, recording);
+    }
+    case Format::kForeign: {
+      std::string todo(sniffed.todo);
+      if (const size_t at = todo.find("FILE"); at != todo.npos) todo.replace(at, 4, path);
+      return tl::unexpected(Fault{
+          messages::kForeignFile,
+          {{"path", path}, {"what", std::string(sniffed.what)}, {"todo", std::move(todo)}}});
+    }
+    default:
+      return tl::unexpected(Fault{messages::kNotATrace,
+                                  {{"path", path},
+                                   {"offset", "0"},
+                                   {"expected", "a trace, JSON or an SQLite file"},
+                                   {"found", printable(bytes)}}});
+  }
+}
+
+}  // namespace
+
+Expected<Recording> read_paths(const std::vector<std::string>& paths) {
+  auto inputs = list_inputs(paths);
+  if (!inputs) return tl::unexpected(std::move(inputs.error()));
+  Recording recording;
+  recording.paths = paths;
+  std::optional<Fault> first_fault;
+  for (const Input& input : *inputs) {
+    auto done = read_one(input.path, recording);
+    if (done) continue;
+    // One bad file among many must not hide the others, unless the user named it.
+    if (input.named || done.error().message.id == messages::kNewerFormat.id) {
+      return tl::unexpected(std::move(done.error()));
+    }
+    recording.anomalies.push_back(
+        {messages::kFileSkipped, {{"path", input.path}, {"reason", done.error().text()}}, 1, true});
+    if (!first_fault) first_fault = std::move(done.error());
+  }
+  if (recording.processes.empty() && first_fault) return tl::unexpected(std::move(*first_fault));
+  return recording;
+}
+
+}  // namespace idlescope::read

@@ -1,0 +1,96 @@
+#include "analysis/read/trace_batches.h"
+
+#include <algorithm>
+
+namespace idlescope::read {
+namespace {
+
+// Both batch messages have the same first six fields; the decoders differ only in the lookup
+// of a descriptor and in the record they make.
+template <typename Batch, typename Lookup, typename Emit>
+void decode(const std::vector<PacketSlice>& batches, const TraceTables& tables, Lookup lookup,
+            Emit emit, BatchCounts& counts) {
+  Batch batch;  // reused: keeps its columns' memory
+  for (const PacketSlice& slice : batches) {
+    batch.Clear();
+    if (slice.body.size() > INT32_MAX ||
+        !batch.ParseFromArray(slice.body.data(), static_cast<int>(slice.body.size()))) {
+      if (counts.undecodable++ == 0) counts.undecodable_offset = slice.offset;
+      continue;
+    }
+    const int size = std::min({batch.descriptor_id_size(), batch.begin_delta_ns_size(),
+                               batch.duration_ns_size(), batch.correlation_delta_size()});
+    const int longest = std::max({batch.descriptor_id_size(), batch.begin_delta_ns_size(),
+                                  batch.duration_ns_size(), batch.correlation_delta_size()});
+    if (size != longest) ++counts.uneven;
+    const uint32_t window = tables.window(batch.window_id());
+    const uint32_t* ids = batch.descriptor_id().data();
+    const int64_t* begin_deltas = batch.begin_delta_ns().data();
+    const uint64_t* durations = batch.duration_ns().data();
+    const int32_t* correlation_deltas = batch.correlation_delta().data();
+    // Unsigned: damaged deltas may wrap, which is checked below and must not be undefined.
+    uint64_t begin = static_cast<uint64_t>(batch.base_ns());
+    uint32_t correlation = 0;
+    for (int i = 0; i < size; ++i) {
+      begin += static_cast<uint64_t>(begin_deltas[i]);
+      correlation += static_cast<uint32_t>(correlation_deltas[i]);
+      const uint32_t descriptor = lookup(ids[i]);
+      if (descriptor == kNone) {
+        ++counts.missing_descriptors;
+        continue;
+      }
+      const Ns begin_ns = static_cast<Ns>(begin);
+      const Ns end_ns = static_cast<Ns>(begin + durations[i]);
+      if (!plausible_span(begin_ns, end_ns)) {
+        ++counts.bad_times;
+        continue;
+      }
+      ++counts.records;
+      emit(begin_ns, end_ns, descriptor, window, correlation);
+    }
+  }
+}
+
+// An upper bound of the records in batches: each takes at least 4 bytes, one per column.
+size_t most_records(const std::vector<PacketSlice>& batches) {
+  size_t bytes = 0;
+  for (const PacketSlice& slice : batches) bytes += slice.body.size();
+  return bytes / 4;
+}
+
+}  // namespace
+
+BatchHead peek_batch(std::string_view body) {
+  BatchHead head;
+  uint64_t tag = 0;
+  uint64_t value = 0;
+  while (take_varint(body, tag) && (tag & 7) == 0 && take_varint(body, value)) {
+    if (tag >> 3 == 1) head.window_id = static_cast<uint32_t>(value);
+    if (tag >> 3 == 2) head.base_ns = static_cast<Ns>(value);
+  }
+  return head;
+}
+
+void decode_gpu_ops(const std::vector<PacketSlice>& batches, const TraceTables& tables,
+                    std::vector<Op>& out, BatchCounts& counts) {
+  out.reserve(std::min<size_t>(most_records(batches) / 2, 1 << 20));
+  decode<trace::GpuOpBatch>(
+      batches, tables, [&](uint32_t id) { return tables.op_descriptor(id); },
+      [&](Ns begin_ns, Ns end_ns, uint32_t descriptor, uint32_t window, uint32_t correlation) {
+        out.push_back({begin_ns, end_ns, descriptor, kNone, window, correlation});
+      },
+      counts);
+}
+
+void decode_host_calls(const std::vector<PacketSlice>& batches, const TraceTables& tables,
+                       std::vector<Call>& out, BatchCounts& counts) {
+  out.reserve(std::min<size_t>(most_records(batches) / 2, 1 << 20));
+  decode<trace::HostCallBatch>(
+      batches, tables, [&](uint32_t id) { return tables.call_descriptor(id); },
+      [&](Ns begin_ns, Ns end_ns, uint32_t descriptor, uint32_t window, uint32_t correlation) {
+        out.push_back({begin_ns, end_ns, descriptor, window, correlation, kNone});
+      },
+      counts);
+}
+
+}  // namespace idlescope::read
