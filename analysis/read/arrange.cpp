@@ -168,8 +168,7 @@ CallIndex::CallIndex(const Process& process) {
   }
   for (PerWindow& window : windows_) {
     std::sort(window.sorted.begin(), window.sorted.end(), [&](const Keyed& a, const Keyed& b) {
-      return a.correlation != b.correlation ? a.correlation < b.correlation
-                                            : outer(a.call, b.call);
+      return a.correlation != b.correlation ? a.correlation < b.correlation : outer(a.call, b.call);
     });
   }
 }

@@ -33,9 +33,9 @@ class CallIndex {
     uint32_t call;
   };
   struct PerWindow {
-    uint32_t first = 0;            // correlation of dense[0]
-    std::vector<uint32_t> dense;   // calls, by correlation - first
-    std::vector<Keyed> sorted;     // where correlations are too scattered for `dense`
+    uint32_t first = 0;           // correlation of dense[0]
+    std::vector<uint32_t> dense;  // calls, by correlation - first
+    std::vector<Keyed> sorted;    // where correlations are too scattered for `dense`
   };
   std::vector<PerWindow> windows_;  // last one: calls of no window
   uint32_t slot(uint32_t window) const {

@@ -5,6 +5,8 @@
 namespace idlescope::read {
 namespace {
 
+__extension__ typedef __int128 Int128;  // an hour times an hour, in ns, does not fit 64 bits
+
 // The line through two pairs, or an offset where there is only one.
 struct Map {
   Ns cupti_ns = 0;
@@ -15,10 +17,7 @@ struct Map {
   Ns operator()(Ns time_ns) const {
     const Ns past = time_ns - cupti_ns;
     if (cupti_span_ns <= 0) return monotonic_ns + past;
-    // 128 bits: an hour times an hour does not fit 64. Exact to the nanosecond.
-    const __extension__ __int128 scaled =
-        static_cast<__extension__ __int128>(past) * monotonic_span_ns / cupti_span_ns;
-    return monotonic_ns + static_cast<Ns>(scaled);
+    return monotonic_ns + static_cast<Ns>(Int128{past} * monotonic_span_ns / cupti_span_ns);
   }
 };
 

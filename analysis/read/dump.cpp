@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
 #include "analysis/read/byte_source.h"
@@ -67,10 +68,10 @@ std::string json_of_columns(const Batch& batch) {
   for (int i = 0; i < size; ++i) {
     begin += static_cast<uint64_t>(batch.begin_delta_ns(i));
     correlation += static_cast<uint32_t>(batch.correlation_delta(i));
-    out += fmt::format(
-        R"({}{{"begin_ns":{},"end_ns":{},"descriptor_id":{},"correlation_id":{}}})",
-        i == 0 ? "" : ",", static_cast<int64_t>(begin),
-        static_cast<int64_t>(begin + batch.duration_ns(i)), batch.descriptor_id(i), correlation);
+    out += fmt::format(R"({}{{"begin_ns":{},"end_ns":{},"descriptor_id":{},"correlation_id":{}}})",
+                       i == 0 ? "" : ",", static_cast<int64_t>(begin),
+                       static_cast<int64_t>(begin + batch.duration_ns(i)), batch.descriptor_id(i),
+                       correlation);
   }
   return out + "]}";
 }
@@ -155,6 +156,7 @@ void dump_stream(std::string_view bytes, bool nested, const Sink& sink) {
 }  // namespace
 
 Expected<void> dump_packets(const std::string& path, const Sink& sink) {
+  google::protobuf::SetLogHandler(nullptr);  // damage is counted, not printed
   const auto source = ByteSource::open(path);
   if (!source) return tl::unexpected(source.error());
   const std::string_view bytes = source->bytes();

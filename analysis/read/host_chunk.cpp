@@ -48,8 +48,7 @@ bool find_layout(std::string_view chunk, bool cut, Layout& layout) {
 
 }  // namespace
 
-HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut,
-                                  std::vector<HostEvent>& out) {
+HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out) {
   HostChunkCounts counts;
   Layout layout;
   const bool found = find_layout(chunk, cut, layout);

@@ -19,7 +19,6 @@ struct HostChunkCounts {
   bool bad_layout = false;     // record size that this reader does not know
 };
 
-HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut,
-                                  std::vector<HostEvent>& out);
+HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out);
 
 }  // namespace idlescope::read

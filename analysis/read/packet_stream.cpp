@@ -5,7 +5,7 @@
 namespace idlescope::read {
 namespace {
 
-constexpr uint64_t kPacketTag = 0x0A;   // Trace.packet, length-delimited
+constexpr uint64_t kPacketTag = 0x0A;  // Trace.packet, length-delimited
 constexpr uint32_t kHostChunkField = 11;
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };

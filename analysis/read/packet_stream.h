@@ -16,11 +16,11 @@ namespace idlescope::read {
 bool take_varint(std::string_view& bytes, uint64_t& value);
 
 struct PacketSlice {
-  uint64_t offset = 0;      // of the packet's tag in the file
-  uint32_t field = 0;       // which body of trace.Packet; 0: none that is length-delimited
-  std::string_view body;    // serialised message of that field
-  bool cut = false;         // the file ends inside it (given only for host chunks, whose
-                            // records before the cut are whole)
+  uint64_t offset = 0;    // of the packet's tag in the file
+  uint32_t field = 0;     // which body of trace.Packet; 0: none that is length-delimited
+  std::string_view body;  // serialised message of that field
+  bool cut = false;       // the file ends inside it (given only for host chunks, whose
+                          // records before the cut are whole)
 };
 
 class PacketStream {

@@ -100,9 +100,9 @@ Expected<void> read_one(const std::string& path, Recording& recording) {
     case Format::kForeign: {
       std::string todo(sniffed.todo);
       if (const size_t at = todo.find("FILE"); at != todo.npos) todo.replace(at, 4, path);
-      return tl::unexpected(Fault{
-          messages::kForeignFile,
-          {{"path", path}, {"what", std::string(sniffed.what)}, {"todo", std::move(todo)}}});
+      return tl::unexpected(
+          Fault{messages::kForeignFile,
+                {{"path", path}, {"what", std::string(sniffed.what)}, {"todo", std::move(todo)}}});
     }
     default:
       return tl::unexpected(Fault{messages::kNotATrace,

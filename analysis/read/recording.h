@@ -44,9 +44,7 @@ class Strings {
  private:
   struct Hash {
     using is_transparent = void;  // look up a string_view without a copy
-    size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>{}(text);
-    }
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
 
   std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> index_;
@@ -58,16 +56,16 @@ struct OpDescriptor {
   trace::CopyKind copy_kind{};
   trace::MemoryKind src_kind{};
   trace::MemoryKind dst_kind{};
-  uint32_t name = 0;      // Strings
-  uint32_t device = kNone;   // Process::devices
+  uint32_t name = 0;        // Strings
+  uint32_t device = kNone;  // Process::devices
   uint32_t context_id = 0;
-  uint32_t stream = kNone;   // Process::streams
-  uint32_t grid[3] = {0, 0, 0};   // 0: unknown
+  uint32_t stream = kNone;       // Process::streams
+  uint32_t grid[3] = {0, 0, 0};  // 0: unknown
   uint32_t block[3] = {0, 0, 0};
   uint32_t registers_per_thread = 0;
-  uint32_t shared_bytes = 0;      // static + dynamic
-  uint64_t bytes = 0;             // copies and memsets
-  uint32_t graph_id = 0;          // 0: not part of a graph launch
+  uint32_t shared_bytes = 0;  // static + dynamic
+  uint64_t bytes = 0;         // copies and memsets
+  uint32_t graph_id = 0;      // 0: not part of a graph launch
   uint64_t graph_node_id = 0;
 };
 
@@ -84,12 +82,12 @@ struct Op {
 struct CallDescriptor {
   trace::CallClass call_class{};
   trace::CopyKind copy_kind{};
-  uint32_t name = 0;             // Strings
-  bool driver = false;           // driver API (else runtime)
+  uint32_t name = 0;    // Strings
+  bool driver = false;  // driver API (else runtime)
   uint32_t thread_id = 0;
-  uint32_t stream = kNone;       // Process::streams; kNone: none or unknown
+  uint32_t stream = kNone;  // Process::streams; kNone: none or unknown
   uint64_t bytes = 0;
-  uint64_t object = 0;           // event or graph handle
+  uint64_t object = 0;  // event or graph handle
 };
 
 struct Call {
@@ -98,8 +96,8 @@ struct Call {
   uint32_t descriptor = 0;
   uint32_t window = kNone;
   uint32_t correlation = 0;
-  uint32_t parent = kNone;       // enclosing call of the same thread (runtime around
-                                 // driver); kNone: outermost
+  uint32_t parent = kNone;  // enclosing call of the same thread (runtime around
+                            // driver); kNone: outermost
 };
 
 struct HostEvent {
@@ -131,8 +129,8 @@ struct Counter {
 };
 
 struct Device {
-  trace::Device info;        // as recorded
-  std::string identity;      // equal for the same GPU in every process
+  trace::Device info;    // as recorded
+  std::string identity;  // equal for the same GPU in every process
 };
 
 struct Stream {
@@ -144,8 +142,8 @@ struct Stream {
 struct Window {
   uint32_t id = 0;
   Ns begin_ns = 0;
-  Ns end_ns = 0;             // of the last complete record where WindowEnd is missing
-  bool closed = false;       // WindowEnd was seen
+  Ns end_ns = 0;        // of the last complete record where WindowEnd is missing
+  bool closed = false;  // WindowEnd was seen
   trace::WindowBegin begin;
   trace::WindowEnd end;
   bool records(trace::Kind kind) const;  // kind is among begin.kinds
@@ -173,8 +171,8 @@ struct Collective {
 
 struct Process {
   trace::Header header;
-  std::string path;                 // file it came from
-  Ns first_ns = 0;                  // extent of everything recorded; 0,0: nothing
+  std::string path;  // file it came from
+  Ns first_ns = 0;   // extent of everything recorded; 0,0: nothing
   Ns last_ns = 0;
   bool has_footer = false;
   trace::Footer footer;
@@ -194,7 +192,7 @@ struct Process {
   std::vector<trace::Loss> losses;
   std::vector<trace::Status> statuses;
   std::unordered_map<uint32_t, std::string> thread_names;
-  uint32_t main_thread = 0;         // kernel thread id; 0: unknown
+  uint32_t main_thread = 0;  // kernel thread id; 0: unknown
 };
 
 // Named, counted oddity of the input; shown to the user, never silent.

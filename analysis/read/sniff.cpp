@@ -17,11 +17,15 @@ constexpr Magic kForeignMagics[] = {
     {"NVIDIA Tegra Profiler Report"sv, "an Nsight Systems report, whose format is closed",
      "Convert it first: nsys export --type sqlite FILE"},
     {"\x28\xB5\x2F\xFD"sv, "a zstd archive", "Unpack it first: zstd -d FILE"},
-    {"\xFD" "7zXZ\0"sv, "an xz archive", "Unpack it first: xz -d FILE"},
+    {"\xFD"
+     "7zXZ\0"sv,
+     "an xz archive", "Unpack it first: xz -d FILE"},
     {"BZh"sv, "a bzip2 archive", "Unpack it first: bzip2 -d FILE"},
     {"PK\x03\x04"sv, "a zip archive (PyTorch checkpoints are, too)",
      "If it holds a trace, unpack it first: unzip FILE"},
-    {"\x7F" "ELF"sv, "a program", "Record it: idlescope record -- FILE"},
+    {"\x7F"
+     "ELF"sv,
+     "a program", "Record it: idlescope record -- FILE"},
     {"\x89HDF\r\n\x1A\n"sv, "an HDF5 file",
      "Expected an .istrace file, a PyTorch profiler JSON or an nsys SQLite export."},
     {"NVDA"sv, "an Nsight Compute report",

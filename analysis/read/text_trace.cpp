@@ -14,7 +14,8 @@ class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
-    if (text_.empty()) text_ = fmt::format("{} (line {}, column {})", message, line + 1, column + 1);
+    if (text_.empty())
+      text_ = fmt::format("{} (line {}, column {})", message, line + 1, column + 1);
   }
   const std::string& text() const { return text_; }
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "analysis/read/anomalies.h"
 #include "analysis/read/arrange.h"
@@ -76,31 +77,31 @@ class TraceReader {
     trace::Header header;
     if (!first || first->field != Packet::kHeaderFieldNumber ||
         !header.ParseFromArray(first->body.data(), static_cast<int>(first->body.size()))) {
-      return tl::unexpected(Fault{
-          messages::kNotATrace,
-          {{"path", path()},
-           {"offset", std::to_string(first ? first->offset : packets.end_offset())},
-           {"expected", "a trace header"},
-           {"found", packets.end() == PacketStream::End::kTruncated ? "the end of the file"
-                     : packets.end() == PacketStream::End::kReserved
-                         ? "only zero bytes (the process ended before it wrote anything)"
-                         : "something else"}}});
+      return tl::unexpected(
+          Fault{messages::kNotATrace,
+                {{"path", path()},
+                 {"offset", std::to_string(first ? first->offset : packets.end_offset())},
+                 {"expected", "a trace header"},
+                 {"found", packets.end() == PacketStream::End::kTruncated ? "the end of the file"
+                           : packets.end() == PacketStream::End::kReserved
+                               ? "only zero bytes (the process ended before it wrote anything)"
+                               : "something else"}}});
     }
     if (header.format_major() > kSupportedMajor) {
-      return tl::unexpected(Fault{
-          messages::kNewerFormat,
-          {{"path", path()},
-           {"found", fmt::format("{}.{}", header.format_major(), header.format_minor())},
-           {"supported", fmt::format("{}.x", kSupportedMajor)}}});
+      return tl::unexpected(
+          Fault{messages::kNewerFormat,
+                {{"path", path()},
+                 {"found", fmt::format("{}.{}", header.format_major(), header.format_minor())},
+                 {"supported", fmt::format("{}.x", kSupportedMajor)}}});
     }
     return {};
   }
 
   void corrupt(uint64_t offset, const std::string& detail) {
     if (corrupt_reported_ < 10) {
-      anomalies_.add(
-          messages::kTraceCorrupt,
-          {{"path", path()}, {"offset", std::to_string(offset)}, {"detail", detail}}, 1, true);
+      anomalies_.add(messages::kTraceCorrupt,
+                     {{"path", path()}, {"offset", std::to_string(offset)}, {"detail", detail}}, 1,
+                     true);
     }
     ++corrupt_reported_;
   }
@@ -164,10 +165,10 @@ class TraceReader {
       anomalies_.add(messages::kTraceTruncated, {{"path", path()}, {"offset", offset}});
     } else if (packets.end() == PacketStream::End::kCorrupt) {
       recording_.truncated = true;
-      anomalies_.add(messages::kTraceCutShort, {{"path", path()},
-                                                {"offset", offset},
-                                                {"bytes", std::to_string(bytes_.size() -
-                                                                         packets.end_offset())}},
+      anomalies_.add(messages::kTraceCutShort,
+                     {{"path", path()},
+                      {"offset", offset},
+                      {"bytes", std::to_string(bytes_.size() - packets.end_offset())}},
                      1, true);
     }
     if (packets.holes() > 0) {
@@ -342,8 +343,7 @@ bool TraceReader::decode_host_packet(const PacketSlice& slice) {
           ++bad_host_times_;
           continue;
         }
-        process_.overheads.push_back(
-            {raw.kind(), raw.thread_id(), raw.begin_ns(), raw.end_ns()});
+        process_.overheads.push_back({raw.kind(), raw.thread_id(), raw.begin_ns(), raw.end_ns()});
       }
       return true;
     }
@@ -406,6 +406,7 @@ bool looks_like_trace(std::string_view bytes) {
 }
 
 Expected<void> read_trace(std::string_view bytes, const std::string& path, Recording& recording) {
+  google::protobuf::SetLogHandler(nullptr);  // damage is counted, not printed
   return TraceReader(bytes, path, recording).read();
 }
 

@@ -77,9 +77,8 @@ bool TraceTables::add(const PacketSlice& packet) {
     case Packet::kNamesFieldNumber: {
       trace::NameTable table;
       if (!parse(packet.body, table)) return false;
-      for (const trace::NameTable::Entry& entry : table.entry()) {
-        const uint32_t index = recording_.strings.add(entry.text());
-        if (entry.id() == 0 || !names_.add(entry.id(), index)) ++repeated_ids_;
+      for (trace::NameTable::Entry& entry : *table.mutable_entry()) {
+        raw_names_.emplace_back(entry.id(), std::move(*entry.mutable_text()));
       }
       return true;
     }
@@ -148,8 +147,8 @@ uint32_t TraceTables::device(uint32_t id) {
 }
 
 uint32_t TraceTables::stream(uint32_t context_id, uint32_t stream_id, uint32_t device_id) {
-  const auto [entry, inserted] = streams_.try_emplace(
-      {context_id, stream_id}, static_cast<uint32_t>(process_.streams.size()));
+  const auto [entry, inserted] =
+      streams_.try_emplace({context_id, stream_id}, static_cast<uint32_t>(process_.streams.size()));
   if (inserted) process_.streams.push_back({context_id, stream_id, kNone});
   Stream& added = process_.streams[entry->second];
   if (added.device == kNone) added.device = device(device_id);
@@ -181,11 +180,18 @@ uint32_t TraceTables::stream_of_handle(uint32_t context_id, uint64_t handle) con
   return found == streams_.end() ? kNone : found->second;
 }
 
+void TraceTables::resolve_names() {
+  std::sort(raw_names_.begin(), raw_names_.end());
+  for (const auto& [id, text] : raw_names_) {
+    if (id == 0 || !names_.add(id, recording_.strings.add(text))) ++repeated_ids_;
+  }
+  raw_names_ = {};
+}
+
 void TraceTables::resolve_devices() {
-  std::stable_sort(raw_devices_.begin(), raw_devices_.end(),
-                   [](const trace::Device& a, const trace::Device& b) {
-                     return a.device_id() < b.device_id();
-                   });
+  std::stable_sort(
+      raw_devices_.begin(), raw_devices_.end(),
+      [](const trace::Device& a, const trace::Device& b) { return a.device_id() < b.device_id(); });
   for (trace::Device& raw : raw_devices_) {
     const uint32_t id = raw.device_id();
     if (!devices_.try_emplace(id, static_cast<uint32_t>(process_.devices.size())).second) {
@@ -284,6 +290,7 @@ void TraceTables::resolve_windows() {
 
 void TraceTables::resolve() {
   if (process_.header.has_clock()) process_.clock_pairs.push_back(process_.header.clock());
+  resolve_names();
   resolve_devices();
   resolve_op_descriptors();
   resolve_call_descriptors();

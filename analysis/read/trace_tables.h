@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/read/anomalies.h"
@@ -42,6 +44,7 @@ class TraceTables {
   uint32_t device(uint32_t id);
   uint32_t stream(uint32_t context_id, uint32_t stream_id, uint32_t device_id);
   uint32_t stream_of_handle(uint32_t context_id, uint64_t handle) const;
+  void resolve_names();
   void resolve_devices();
   void resolve_op_descriptors();
   void resolve_call_descriptors();
@@ -50,6 +53,7 @@ class TraceTables {
   Recording& recording_;
   Process& process_;
   uint64_t headers_ = 0;
+  std::vector<std::pair<uint32_t, std::string>> raw_names_;
   std::vector<trace::Device> raw_devices_;
   std::map<uint32_t, trace::Context> contexts_;
   std::vector<trace::Stream> raw_streams_;
