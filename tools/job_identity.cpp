@@ -25,8 +25,7 @@ Environment process_environment() {
 
 JobIdentity identify_job(const Environment& environment) {
   JobIdentity identity;
-  // RANK is torchrun's, it is the innermost. SLURM_PROCID is 0 in a batch script too, where
-  // it means nothing unless a step runs.
+  // RANK is torchrun's: the innermost launcher.
   struct Names {
     const char* rank;
     const char* size;
@@ -37,6 +36,8 @@ JobIdentity identify_job(const Environment& environment) {
     const std::optional<int> rank = number(environment, names.rank);
     const std::optional<int> size = number(environment, names.size);
     if (!rank || !size) continue;
+    // Slurm sets its variables for one task and for interactive shells too.
+    if (std::string_view(names.rank) == "SLURM_PROCID" && *size < 2) continue;
     identity.rank = rank;
     identity.world_size = *size;
     break;

@@ -20,8 +20,8 @@ using namespace idlescope::tools;
 constexpr const char* kDescription =
     "Why is my GPU idle, what should I change, and how much faster will it get?\n"
     "\n"
-    "  idlescope record -- python train.py     run the job, then say what holds it back\n"
-    "  idlescope report                        the newest recording here, again";
+    "  idlescope record -- python train.py   run a job, then say what holds it back\n"
+    "  idlescope report                      the newest recording here, again";
 
 // Everything behind the first `--` belongs to the job and is not ours to parse.
 std::vector<std::string> split_off_job(int argc, char** argv, Selected& selected) {

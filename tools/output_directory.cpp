@@ -37,7 +37,7 @@ std::string plain(std::string_view text) {
 // Files that we wrote; everything else in a directory is somebody's.
 bool is_recording_file(std::string_view name) {
   return ends_with(name, ".istrace") || ends_with(name, ".istrace.compacting") ||
-         is_run_file_name(name) || name == "report.html";
+         ends_with(name, ".usage") || is_run_file_name(name) || name == "report.html";
 }
 
 std::string host_name() {

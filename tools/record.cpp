@@ -16,6 +16,7 @@
 
 #include "proto/messages.h"
 #include "proto/run.pb.h"
+#include "tools/compact.h"
 #include "tools/exit_codes.h"
 #include "tools/job_process.h"
 #include "tools/output_directory.h"
@@ -32,6 +33,9 @@ extern char** environ;
 
 namespace idlescope::tools {
 namespace {
+
+constexpr double kTickS = 0.5;
+constexpr int kTicksPerCompaction = 20;
 
 int64_t clock_ns(clockid_t clock) {
   timespec time{};
@@ -205,15 +209,18 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
   run.set_job_pid(job->pid());
   save(recording, run);
 
+  Compactor compactor(recording.directory.path, run.host());
+  int ticks = 0;
   bool stop_sent = false;
   const auto tick = [&] {
+    if (++ticks % kTicksPerCompaction == 0) compactor.compact_ended();
     const double elapsed_s = 1e-9 * static_cast<double>(clock_ns(CLOCK_MONOTONIC) - run.begin_ns());
     if (recording.plan.stop_after_s > 0 && elapsed_s >= recording.plan.stop_after_s && !stop_sent) {
       stop_sent = true;
       kill(job->pid(), SIGINT);
     }
   };
-  const JobEnd end = job->wait(0.5, tick);
+  const JobEnd end = job->wait(kTickS, tick);
 
   run::End* at_end = run.mutable_end();
   at_end->set_end_ns(clock_ns(CLOCK_MONOTONIC));
@@ -223,6 +230,11 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
   at_end->set_interrupted(end.interrupted);
   save(recording, run);
   if (recording.talks()) say_end(recording, end);
+  if (end.termination == 0) {  // a scheduler that sent TERM kills soon
+    compactor.compact_ended();
+    const std::string usage = recording.directory.path + "/" + run.host() + ".usage";
+    if (compactor.all_ended()) unlink(usage.c_str());
+  }
   return end.exit_code();
 }
 
@@ -260,6 +272,9 @@ void add_record(CLI::App& app, Selected& selected) {
   record->prefix_command();  // `record python train.py` works without `--` too
   record->callback([record, options, &selected] {
     std::vector<std::string> command = record->remaining();
+    if (!command.empty() && command[0].size() > 1 && command[0][0] == '-') {
+      throw UsageError("record has no option " + command[0]);
+    }
     if (!command.empty() && selected.has_dashes) command.emplace_back("--");
     command.insert(command.end(), selected.job.begin(), selected.job.end());
     selected.run = [options, command] { return run_record(*options, command); };

@@ -62,6 +62,7 @@ bool write_run_file(const std::string& path, const run::Run& run) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;  // "exit_code": 0 is an answer
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(run, &json, options).ok()) return false;
   const std::string temporary = path + ".new";
