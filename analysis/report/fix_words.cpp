@@ -1,5 +1,7 @@
 #include "analysis/report/fix_words.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "analysis/report/numbers.h"
@@ -49,12 +51,13 @@ std::vector<Text> gain_sentences(const Report& report, int index) {
                  .with("from", scale.number(before))
                  .with("to", scale.with_unit(forecast.step_ns()))
                  .with("speedup", speedup(forecast.speedup()))
-                 .with("low", decimal(forecast.speedup_ci().low(), 2))
-                 .with("high", decimal(forecast.speedup_ci().high(), 2));
+                 .with("low", fmt::format("{:.2f}", forecast.speedup_ci().low()))
+                 .with("high", fmt::format("{:.2f}", forecast.speedup_ci().high()));
     }
     out.push_back(text);
     const double steps = steps_per_epoch(report);
-    if (steps > 1 && !forecast.per_epoch() && !forecast.bound_only() && forecast.speedup() > 0) {
+    if (index == 0 && steps > 1 && !forecast.per_epoch() && !forecast.bound_only() &&
+        forecast.speedup() > 0) {
       const double epoch_ns = static_cast<double>(before) * steps;
       if (epoch_ns > 60e9) {
         const TimeScale epoch_scale(std::llround(epoch_ns));

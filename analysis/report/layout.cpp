@@ -38,6 +38,17 @@ Glyph next_glyph(std::string_view text) {
   return {text.substr(0, length), code, is_wide(code) ? 2u : 1u};
 }
 
+// True at the space of "91 ms" or "38 %": a number keeps its unit on its line.
+bool joins_unit(std::string_view before, std::string_view after) {
+  if (before.empty() || before.back() < '0' || before.back() > '9') return false;
+  for (const std::string_view unit : {"%", "ms", "us", "ns", "s", "min", "h", "MB", "GB", "kB"}) {
+    if (after.substr(0, unit.size()) != unit) continue;
+    const char next = after.size() > unit.size() ? after[unit.size()] : ' ';
+    if ((next < 'a' || next > 'z') && (next < 'A' || next > 'Z')) return true;
+  }
+  return false;
+}
+
 // Characters that must not begin a line.
 bool closes(uint32_t code) {
   switch (code) {
@@ -101,7 +112,7 @@ std::vector<std::string> wrap(std::string_view text, size_t width) {
       space = false;
       continue;
     }
-    if (glyph.code == ' ') {
+    if (glyph.code == ' ' && !joins_unit(word, text)) {
       place_word();
       space = true;
       continue;

@@ -51,7 +51,7 @@ TextOptions options_for_terminal(bool is_terminal, ColourChoice colour,
   }
   const long terminal_columns = std::strtol(first({"COLUMNS"}).c_str(), nullptr, 10);
   if (terminal_columns > 0) {
-    options.width = static_cast<size_t>(std::clamp(terminal_columns, 40L, 80L));
+    options.width = static_cast<size_t>(std::clamp(terminal_columns, 60L, 80L));
   }
   options.language =
       language_of(language_flag.empty() ? first({"IDLESCOPE_LANG", "LC_ALL", "LC_MESSAGES", "LANG"})

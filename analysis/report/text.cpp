@@ -152,10 +152,15 @@ void one_fix(const Report& report, int index, Sheet* sheet) {
     one_line.erase(one_line.find_last_not_of(' ') + 1);
     sheet->line(number + one_line);
   } else {
-    sheet->paragraph(number + what, 3);
-    std::string rest = site;
-    if (!code.empty()) rest += (rest.empty() ? "" : "   ") + code;
-    if (!rest.empty()) {
+    std::string lead = number;  // of the first line only
+    for (const std::string& line : wrap(what, sheet->body_width() - 3)) {
+      sheet->line(lead + line);
+      lead = "   ";
+    }
+    std::string rest = site + (site.empty() || code.empty() ? "" : "   ") + code;
+    if (columns(rest) + 3 <= sheet->body_width()) {
+      if (!rest.empty()) sheet->line("   " + rest);
+    } else {
       for (const std::string& line : wrap(rest, sheet->body_width() - 3)) sheet->line("   " + line);
     }
   }
@@ -182,17 +187,17 @@ void fixes_block(const Report& report, Sheet* sheet) {
 
 void details_block(const Report& report, Sheet* sheet) {
   sheet->begin(messages::kLabelDetails);
-  sheet->line(fmt::format("verdict {}, top leaf {}, limiter {}", Verdict_Name(report.verdict()),
-                          Leaf_Name(report.top_leaf()), Limiter_Name(report.limiter())));
+  sheet->paragraph(fmt::format("verdict {}, top leaf {}, limiter {}",
+                               Verdict_Name(report.verdict()), Leaf_Name(report.top_leaf()),
+                               Limiter_Name(report.limiter())));
   for (const LeafTime& leaf : report.leaves()) {
     const double total = static_cast<double>(std::max<int64_t>(leaf.total_ns(), 1));
-    sheet->line(
-        fmt::format("{:<20} {:>9} {:>10}   A {:.0f} B {:.0f} C {:.0f}", Leaf_Name(leaf.leaf()),
-                    percent(leaf.share()),
-                    duration(report.step().window_only() ? leaf.total_ns() : leaf.per_step_ns()),
-                    100.0 * static_cast<double>(leaf.grade_a_ns()) / total,
-                    100.0 * static_cast<double>(leaf.grade_b_ns()) / total,
-                    100.0 * static_cast<double>(leaf.grade_c_ns()) / total));
+    const int64_t ns = report.step().window_only() ? leaf.total_ns() : leaf.per_step_ns();
+    sheet->line(fmt::format("{:<18} {:>6} {:>9}  A/B/C {:.0f}/{:.0f}/{:.0f}",
+                            Leaf_Name(leaf.leaf()), percent(leaf.share()), duration(ns),
+                            100.0 * static_cast<double>(leaf.grade_a_ns()) / total,
+                            100.0 * static_cast<double>(leaf.grade_b_ns()) / total,
+                            100.0 * static_cast<double>(leaf.grade_c_ns()) / total));
   }
   for (const Gap& gap : report.gaps()) sheet->paragraph(sheet->words(gap.text()), 2);
   for (const Abstention& abstention : report.abstentions()) {

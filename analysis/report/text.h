@@ -24,7 +24,7 @@ std::string render_text(const Report& report, const TextOptions& options);
 
 enum class ColourChoice { kAuto, kAlways, kNever };
 
-// Options by the conventions of terminals: NO_COLOR, CLICOLOR_FORCE, TERM=dumb, COLUMNS (40 to
+// Options by the conventions of terminals: NO_COLOR, CLICOLOR_FORCE, TERM=dumb, COLUMNS (60 to
 // 80 are used), LC_ALL/LC_CTYPE/LANG for UTF-8, and the language: `language_flag` (--lang),
 // IDLESCOPE_LANG, LC_ALL, LC_MESSAGES, LANG. `variable` returns nullptr for an unset one.
 TextOptions options_for_terminal(bool is_terminal, ColourChoice colour,

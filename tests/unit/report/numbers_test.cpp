@@ -1,0 +1,58 @@
+// Rounding for people.
+#include "analysis/report/numbers.h"
+
+#include <gtest/gtest.h>
+
+namespace idlescope::report {
+namespace {
+
+TEST(Duration, ThreeDigitsInTheUnitThatFits) {
+  EXPECT_EQ(duration(0), "0 ns");
+  EXPECT_EQ(duration(812), "812 ns");
+  EXPECT_EQ(duration(4'000), "4 us");
+  EXPECT_EQ(duration(2'310'000), "2.31 ms");
+  EXPECT_EQ(duration(54'500'000), "54.5 ms");
+  EXPECT_EQ(duration(212'400'000), "212 ms");
+  EXPECT_EQ(duration(999'600), "1 ms");
+  EXPECT_EQ(duration(6'000'000'000), "6000 ms");
+  EXPECT_EQ(duration(12'340'000'000), "12.3 s");
+  EXPECT_EQ(duration(1'062'000'000'000), "17.7 min");
+  EXPECT_EQ(duration(4 * 3'600'000'000'000), "4 h");
+}
+
+TEST(TimeScale, PartsShareUnitAndDecimals) {
+  const TimeScale scale(54'500'000);
+  EXPECT_EQ(scale.with_unit(53'000'000), "53 ms");
+  EXPECT_EQ(scale.with_unit(840'000), "0.8 ms");
+  EXPECT_EQ(scale.number(1'250), "0");
+  EXPECT_EQ(TimeScale(212'000'000).number(80'600'000), "81");
+}
+
+TEST(Percent, SaysNoMoreThanItKnows) {
+  EXPECT_EQ(percent(0), "0 %");
+  EXPECT_EQ(percent(0.382), "38 %");
+  EXPECT_EQ(percent(0.0234), "2.3 %");
+  EXPECT_EQ(percent(0.0005), "0.05 %");
+  EXPECT_EQ(percent(0.9967), "99.7 %");
+  EXPECT_EQ(percent(1), "100 %");
+  EXPECT_EQ(percent(0.0999), "10 %");
+  EXPECT_EQ(percent(2.5), "250 %");
+}
+
+TEST(Others, Words) {
+  EXPECT_EQ(speedup(1.606), "1.61x");
+  EXPECT_EQ(speedup(59.6), "59.6x");
+  EXPECT_EQ(bytes(9'600'000), "9.6 MB");
+  EXPECT_EQ(bytes(12), "12 B");
+  EXPECT_EQ(bytes(154'140'672), "154 MB");
+  EXPECT_EQ(bytes(UINT64_MAX), "18.4 EB");
+  EXPECT_EQ(count(9999), "9999");
+  EXPECT_EQ(count(12450), "12 450");
+  EXPECT_EQ(count(1234567), "1 234 567");
+  EXPECT_EQ(count(123456), "123 456");
+  EXPECT_EQ(decimal(1.50, 2), "1.5");
+  EXPECT_EQ(decimal(-0.001, 1), "0");
+}
+
+}  // namespace
+}  // namespace idlescope::report
