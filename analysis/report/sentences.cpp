@@ -45,6 +45,7 @@ class Writer {
   void add(Text text) { *report_->add_sentences() = std::move(text); }
 
   void split(Verdict verdict, double wait_ns) {
+    if (!c_.device) return;
     const Message& form = c_.per_step ? messages::kStepSplit : messages::kWindowSplit;
     add(Say(form)
             .with(c_.per_step ? "step" : "window", c_.time(c_.unit_ns))
@@ -56,6 +57,7 @@ class Writer {
   }
 
   void compute_only() {
+    if (!c_.device) return;
     add(Say(c_.per_step ? messages::kStepCompute : messages::kWindowCompute)
             .with(c_.per_step ? "step" : "window", c_.time(c_.unit_ns))
             .with("compute", c_.time(c_.compute_ns()))
@@ -123,6 +125,7 @@ class Writer {
   }
 
   void largest_part(Verdict verdict) {
+    if (!c_.device) return;
     split(verdict, c_.verdict_ns(verdict));
     Leaf largest = LEAF_UNSPECIFIED;
     double most = 0;
