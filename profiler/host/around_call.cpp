@@ -1,0 +1,159 @@
+#include "profiler/host/around_call.h"
+
+#include "profiler/emit/process_identity.h"
+#include "profiler/host/fetch_context.h"
+#include "profiler/host/frame_sampler.h"
+#include "profiler/host/host_events.h"
+#include "profiler/host/worker_clock.h"
+
+namespace idlescope::host {
+namespace {
+
+thread_local FetchContext context;
+
+// The job's exception, out of the way while code of ours runs.
+class SavedError {
+ public:
+  SavedError() { python.PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~SavedError() { python.PyErr_Restore(type_, value_, traceback_); }
+  SavedError(const SavedError&) = delete;
+  SavedError& operator=(const SavedError&) = delete;
+  PyObject* type() const { return type_; }
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* value_ = nullptr;
+  PyObject* traceback_ = nullptr;
+};
+
+PyObject* call_around(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  PyObject* original = python.PyTuple_GetItem(self, 0);
+  PyObject* before = python.PyTuple_GetItem(self, 1);
+  PyObject* after = python.PyTuple_GetItem(self, 2);
+  PyObject* token = nullptr;
+  if (before != python.none) {
+    token = python.PyObject_Call(before, arguments, nullptr);
+    if (token == nullptr) python.PyErr_Clear();
+  }
+  PyObject* result = python.PyObject_Call(original, arguments, keywords);
+  if (after != python.none) {
+    SavedError error;
+    PyObject* none = python.none;
+    PyObject* ignored = python.PyObject_CallFunctionObjArgs(
+        after, token != nullptr ? token : none, arguments, result != nullptr ? result : none,
+        error.type() != nullptr ? error.type() : none, nullptr);
+    if (ignored == nullptr) {
+      python.PyErr_Clear();
+    } else {
+      python.Py_DecRef(ignored);
+    }
+  }
+  if (token != nullptr) python.Py_DecRef(token);
+  return result;
+}
+
+// Samples in a batch: the length of the index list; one index without automatic batching.
+int64_t samples_of(PyObject* arguments) {
+  const PySsize count = python.PyTuple_Size(arguments);
+  PyObject* index = count > 0 ? python.PyTuple_GetItem(arguments, count - 1) : nullptr;
+  if (index == nullptr) {
+    python.PyErr_Clear();
+    return -1;
+  }
+  const PySsize size = python.PyObject_Size(index);
+  if (size >= 0) return size;
+  python.PyErr_Clear();
+  return 1;
+}
+
+void write_fetch(const FetchReading& begin, const FetchReading& end, int64_t samples) {
+  const FetchReading spent = difference(end, begin);
+  Event event{.kind = EventKind::kWorkerFetch,
+              .begin_ns = begin.wall_ns,
+              .end_ns = end.wall_ns,
+              .iterator = context.iterator,
+              .epoch = context.epoch,
+              .batch = context.batch,
+              .a = samples,
+              .b = context.collate_ns,
+              .c = context.worker};
+  if (!write_event(event)) return;
+  event.kind = EventKind::kWorkerFetchCpu;
+  event.a = spent.thread_cpu_ns;
+  event.b = spent.process_cpu_ns;
+  event.c = spent.run_delay_ns;
+  write_event(event);
+  event.kind = EventKind::kWorkerFetchIo;
+  event.a = spent.major_faults;
+  event.b = spent.blocks_in;
+  event.c = spent.bytes_read;
+  write_event(event);
+}
+
+PyObject* call_fetch(PyObject* original, PyObject* arguments, PyObject* keywords) {
+  if (!emit::recording_possible()) return python.PyObject_Call(original, arguments, keywords);
+  const int64_t outer_collate_ns = context.collate_ns;
+  context.collate_ns = 0;
+  const FetchReading begin = read_fetch_counters();
+  const bool sampled = begin_frame_sample(begin.wall_ns);
+  PyObject* result = python.PyObject_Call(original, arguments, keywords);
+  const FetchReading end = read_fetch_counters();
+  if (sampled) end_frame_sample(end.wall_ns);
+  // 0 samples: the fetch delivered nothing (the end of an iterable dataset, an exception).
+  int64_t samples = 0;
+  if (result != nullptr) samples = samples_of(arguments);
+  write_fetch(begin, end, samples);
+  if (sampled) write_frame_sample(begin.wall_ns, end.wall_ns);
+  frame_sampler_saw(end.wall_ns - begin.wall_ns);
+  context.collate_ns = outer_collate_ns;
+  return result;
+}
+
+PyObject* call_collate(PyObject* original, PyObject* arguments, PyObject* keywords) {
+  const int64_t begin_ns = emit::monotonic_ns();
+  PyObject* result = python.PyObject_Call(original, arguments, keywords);
+  context.collate_ns += emit::monotonic_ns() - begin_ns;
+  return result;
+}
+
+// The doc string carries a signature for inspect.signature.
+PyMethodDef around_definition = {"around", nullptr, kMethVarargsKeywords,
+                                 "around(*args, **kwargs)\n--\n\n"};
+PyMethodDef fetch_definition = {"fetch", nullptr, kMethVarargsKeywords,
+                                "fetch(*args, **kwargs)\n--\n\n"};
+PyMethodDef collate_definition = {"collate_fn", nullptr, kMethVarargsKeywords,
+                                  "collate_fn(*args, **kwargs)\n--\n\n"};
+
+}  // namespace
+
+FetchContext& fetch_context() { return context; }
+
+PyObject* make_around(PyObject*, PyObject* const* arguments, PySsize count) {
+  if (count != 3) return new_none();
+  around_definition.function = reinterpret_cast<void*>(call_around);
+  PyObject* parts = python.PyTuple_New(3);
+  if (parts == nullptr) return nullptr;
+  for (PySsize i = 0; i < 3; ++i) {
+    python.Py_IncRef(arguments[i]);
+    python.PyTuple_SetItem(parts, i, arguments[i]);
+  }
+  PyObject* wrapper = python.PyCFunction_NewEx(&around_definition, parts, nullptr);
+  python.Py_DecRef(parts);
+  return wrapper;
+}
+
+PyObject* make_fetch(PyObject*, PyObject* original) {
+  fetch_definition.function = reinterpret_cast<void*>(call_fetch);
+  return python.PyCFunction_NewEx(&fetch_definition, original, nullptr);
+}
+
+PyObject* make_collate(PyObject*, PyObject* original) {
+  collate_definition.function = reinterpret_cast<void*>(call_collate);
+  return python.PyCFunction_NewEx(&collate_definition, original, nullptr);
+}
+
+PyObject* make_method(PyObject*, PyObject* function) {
+  return python.PyInstanceMethod_New(function);
+}
+
+}  // namespace idlescope::host
