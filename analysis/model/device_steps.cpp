@@ -1,0 +1,175 @@
+#include "analysis/model/device_steps.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "analysis/model/steady_part.h"
+
+namespace idlescope::model {
+namespace {
+
+// Boundaries that lie where the window recorded the host.
+Range boundaries_inside(const std::vector<Ns>& boundaries, Ns begin_ns, Ns end_ns) {
+  const auto first = std::lower_bound(boundaries.begin(), boundaries.end(), begin_ns);
+  const auto last = std::upper_bound(first, boundaries.end(), end_ns);
+  return {static_cast<size_t>(first - boundaries.begin()),
+          static_cast<size_t>(last - boundaries.begin())};
+}
+
+void cut_window(const read::Process& process, const DeviceTimeline& timeline, uint32_t w,
+                const std::vector<Ns>& boundaries, std::vector<DeviceStep>& out) {
+  const WindowSpan& span = timeline.windows[w];
+  const Range inside = boundaries_inside(boundaries, span.begin_ns, span.end_ns);
+  if (inside.size() < 2) return;
+  // Slot s holds ops launched in [boundary s-1, boundary s) of those inside.
+  std::vector<Ns> last_end(inside.size() + 1, INT64_MIN);
+  std::vector<uint64_t> launched(inside.size() + 1, 0);
+  const auto begin = boundaries.begin() + static_cast<ptrdiff_t>(inside.first);
+  const auto end = boundaries.begin() + static_cast<ptrdiff_t>(inside.last);
+  size_t hint = 0;
+  for (size_t i = span.first; i < span.last; ++i) {
+    const read::Op& op = process.ops[timeline.ops[i]];
+    const Ns launch = launch_time(process, op);
+    // Ops come nearly in launch order: try the last slot before searching.
+    const bool fits = (hint == 0 || begin[static_cast<ptrdiff_t>(hint) - 1] <= launch) &&
+                      (hint == inside.size() || launch < begin[static_cast<ptrdiff_t>(hint)]);
+    if (!fits) hint = static_cast<size_t>(std::upper_bound(begin, end, launch) - begin);
+    last_end[hint] = std::max(last_end[hint], op.end_ns);
+    ++launched[hint];
+  }
+  Ns drained = span.begin_ns;
+  size_t open = SIZE_MAX;  // slot whose boundary begins the step being built
+  Ns open_begin = 0;
+  uint64_t ops = 0;
+  for (size_t s = 0; s < inside.size(); ++s) {
+    drained = std::max(drained, last_end[s]);
+    const Ns boundary = std::max(begin[static_cast<ptrdiff_t>(s)], drained);
+    if (open != SIZE_MAX) {
+      ops += launched[s];
+      if (ops == 0) continue;  // launched nothing: not a step of its own
+      if (boundary > open_begin) {
+        out.push_back(
+            {open_begin, boundary, w, static_cast<uint32_t>(inside.first + open), ops, false});
+      }
+    }
+    open = s;
+    open_begin = boundary;
+    ops = 0;
+  }
+}
+
+bool first_use_or_allocation(trace::CallClass call_class) {
+  switch (call_class) {
+    case trace::CALL_ALLOC_DEVICE:
+    case trace::CALL_FREE_DEVICE:
+    case trace::CALL_ALLOC_PINNED:
+    case trace::CALL_FREE_PINNED:
+    case trace::CALL_MODULE_LOAD:
+    case trace::CALL_GRAPH_INSTANTIATE:
+    case trace::CALL_OTHER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Calls that were the first to launch some function.
+std::unordered_set<uint32_t> first_launches(const read::Process& process,
+                                            const DeviceTimeline& timeline) {
+  std::unordered_set<uint32_t> names;
+  std::unordered_set<uint32_t> calls;
+  for (const uint32_t i : timeline.ops) {
+    const read::Op& op = process.ops[i];
+    if (op.call == kNone) continue;
+    if (names.insert(process.op_descriptors[op.descriptor].name).second) calls.insert(op.call);
+  }
+  return calls;
+}
+
+}  // namespace
+
+Ns launch_time(const read::Process& process, const read::Op& op) {
+  return op.call == kNone ? op.begin_ns : process.calls[op.call].begin_ns;
+}
+
+std::vector<DeviceStep> cut_device_steps(const read::Process& process,
+                                         const DeviceTimeline& timeline,
+                                         const std::vector<Ns>& boundaries) {
+  std::vector<DeviceStep> steps;
+  for (uint32_t w = 0; w < timeline.windows.size(); ++w) {
+    cut_window(process, timeline, w, boundaries, steps);
+  }
+  return steps;
+}
+
+void select_steady(std::vector<DeviceStep>& steps, const StepTrack& track, Ns steady_from_ns) {
+  std::vector<size_t> candidates;
+  std::vector<int64_t> durations;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const DeviceStep& step = steps[i];
+    if (step.begin_ns < steady_from_ns) continue;
+    if (track.in_evaluation(step.begin_ns, step.end_ns)) continue;
+    candidates.push_back(i);
+    durations.push_back(step.duration_ns());
+  }
+  if (candidates.empty()) return;
+  const Range range = steady_range(durations);
+  for (size_t i = range.first; i < range.last; ++i) steps[candidates[i]].steady = true;
+}
+
+DeviceSteps cut_without_steps(const read::Process& process, const DeviceTimeline& timeline) {
+  DeviceSteps result;
+  const std::unordered_set<uint32_t> first = first_launches(process, timeline);
+  Ns device_span = 0;
+  Ns kept_span = 0;
+  size_t kept_ops = 0;
+  for (uint32_t w = 0; w < timeline.windows.size(); ++w) {
+    const WindowSpan& window = timeline.windows[w];
+    const Ns begin = process.ops[timeline.ops[window.first]].begin_ns;
+    Ns end = begin;
+    for (size_t i = window.first; i < window.last; ++i) {
+      end = std::max(end, process.ops[timeline.ops[i]].end_ns);
+    }
+    const Ns limit = std::max<Ns>(10'000'000, (end - begin) / 50);
+    Ns warm = begin;
+    for (uint32_t c = 0; c < process.calls.size(); ++c) {
+      const read::Call& call = process.calls[c];
+      if (call.end_ns - call.begin_ns <= limit || call.end_ns <= warm || call.begin_ns >= end) {
+        continue;
+      }
+      const trace::CallClass call_class = process.call_descriptors[call.descriptor].call_class;
+      if (first_use_or_allocation(call_class) ||
+          (call_class == trace::CALL_LAUNCH && first.contains(c))) {
+        warm = call.end_ns;
+      }
+    }
+    device_span += end - begin;
+    result.warmup_ns += std::min(warm, end) - begin;
+    if (warm >= end) continue;
+    kept_span += end - warm;
+    uint64_t ops = 0;
+    for (size_t i = window.first; i < window.last; ++i) {
+      if (process.ops[timeline.ops[i]].begin_ns >= warm) ++ops;
+    }
+    kept_ops += ops;
+    result.spans.push_back({warm, end, w, kNone, ops, true});
+  }
+  const double kept_time =
+      device_span > 0 ? static_cast<double>(kept_span) / static_cast<double>(device_span) : 0;
+  const double kept_share =
+      static_cast<double>(kept_ops) / static_cast<double>(std::max<size_t>(1, timeline.ops.size()));
+  result.startup_only = kept_time < 0.5 || kept_share < 0.3;
+  if (result.spans.empty()) {
+    // Nothing but start-up: its time still needs an owner.
+    for (uint32_t w = 0; w < timeline.windows.size(); ++w) {
+      const WindowSpan& window = timeline.windows[w];
+      const Ns begin = process.ops[timeline.ops[window.first]].begin_ns;
+      if (window.end_ns > begin) {
+        result.spans.push_back({begin, window.end_ns, w, kNone, window.last - window.first, true});
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace idlescope::model
