@@ -33,7 +33,8 @@ bool names_host_leaf(int64_t category) {
   }
 }
 
-enum class Rank : uint8_t { kNone, kActivity, kClassed };
+// kOpaque: what is inside belongs to it (a copy inside torch.save is the checkpoint's).
+enum class Rank : uint8_t { kNone, kActivity, kClassed, kOpaque };
 
 // Whether an event is an interval of the segment row at all.
 Rank rank_of_event(const read::HostEvent& event) {
@@ -44,13 +45,13 @@ Rank rank_of_event(const read::HostEvent& event) {
     case trace::EVENT_LOADER_RESET:
     case trace::EVENT_LOADER_SHUTDOWN:
     case trace::EVENT_GC:
+      return Rank::kClassed;
     case trace::EVENT_CHECKPOINT:
     case trace::EVENT_CAPTURE:
-      return Rank::kClassed;
+      return Rank::kOpaque;
     case trace::EVENT_RANGE:
-      if (event.b == trace::RANGE_COMPILE || event.b == trace::RANGE_COMMUNICATION) {
-        return Rank::kClassed;
-      }
+      if (event.b == trace::RANGE_COMPILE) return Rank::kOpaque;
+      if (event.b == trace::RANGE_COMMUNICATION) return Rank::kClassed;
       return event.b == trace::RANGE_FRAMEWORK_OP ? Rank::kActivity : Rank::kNone;
     case trace::EVENT_PIN_COPY:
     case trace::EVENT_WORKER_FETCH:
@@ -96,7 +97,10 @@ class Flattener {
 
   void add(const Item& item) {
     close_until(item.begin_ns);
-    if (item.rank == Rank::kActivity && !stack_.empty()) return;  // enclosed: shows nothing new
+    if (!stack_.empty()) {
+      if (item.rank == Rank::kActivity) return;  // enclosed: shows nothing new
+      if (stack_.back().rank == Rank::kOpaque && item.source != Source::kOverhead) return;
+    }
     emit_top(item.begin_ns);
     stack_.push_back(item);
     at_ = std::max(at_, item.begin_ns);
@@ -115,7 +119,7 @@ class Flattener {
   void emit_top(Ns end_ns) {
     if (stack_.empty() || end_ns <= at_) return;
     const Item& top = stack_.back();
-    const bool classed = top.rank == Rank::kClassed;
+    const bool classed = top.rank != Rank::kActivity;
     if (!out_.empty() && out_.back().end_ns == at_ && out_.back().ref == top.ref &&
         out_.back().source == top.source) {
       out_.back().end_ns = end_ns;

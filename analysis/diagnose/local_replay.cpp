@@ -1,0 +1,102 @@
+#include "analysis/diagnose/local_replay.h"
+
+#include <algorithm>
+
+namespace idlescope::diagnose {
+
+void emit_host_piece(const HostPiece& piece, Ns begin_ns, Ns end_ns, const LoaderStages& stages,
+                     Pieces& out) {
+  if (end_ns <= begin_ns) return;
+  if (piece.kind == HostPiece::Kind::kData) {
+    const size_t mark = out.size();
+    stages.cut(piece.batch, begin_ns, end_ns, out);
+    for (size_t i = mark; i < out.size(); ++i) {
+      out[i].grade = std::max(out[i].grade, piece.grade);
+      out[i].thread = piece.thread;
+    }
+    return;
+  }
+  Piece p;
+  p.begin_ns = begin_ns;
+  p.end_ns = end_ns;
+  p.leaf = piece.leaf;
+  p.grade = piece.grade;
+  p.call = piece.call;
+  p.batch = piece.batch;
+  p.thread = piece.thread;
+  out.push_back(p);
+}
+
+void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,
+                    const LoaderStages& stages, Pieces& out) {
+  const HostPiece& removed = host.front();
+  struct Step {
+    const HostPiece* piece;
+    Ns begin_ns;  // when it would run
+    Ns end_ns;
+  };
+  std::vector<Step> steps;
+  Ns at = removed.whole_begin_ns;
+  for (size_t i = 1; i < host.size(); ++i) {
+    const HostPiece& piece = host[i];
+    const Ns length = piece.end_ns - piece.begin_ns;
+    Ns end = at + length;
+    if (piece.kind == HostPiece::Kind::kData && !stages.made_inline(piece.batch)) {
+      // Hand-out after the batch was there is work; before it, waiting.
+      const Ns ready = std::min(stages.ready_ns(piece.batch), piece.end_ns);
+      const Ns hand_out = piece.end_ns - std::max(ready, piece.begin_ns);
+      end = std::max(at, ready) + hand_out;
+    } else if (piece.kind == HostPiece::Kind::kWaits) {
+      // It still waits for the device, which drains at g0.
+      end = std::max(at, g0) + std::min(length, constants.sync_return_ns);
+    }
+    steps.push_back({&piece, at, end});
+    at = end;
+  }
+  const Ns stays = std::clamp<Ns>(at - g0, 0, g1 - g0);
+  const Ns cut = g1 - stays;  // the call's part is [g0, cut)
+  if (cut > g0) {
+    Piece p;
+    p.begin_ns = g0;
+    p.end_ns = cut;
+    p.leaf = removed.leaf;
+    p.grade = std::max(removed.grade, stays > 0 || host.size() > 1 ? Grade::kB : Grade::kA);
+    p.call = removed.call;
+    p.thread = removed.thread;
+    out.push_back(p);
+  }
+  if (stays == 0) return;
+  // Replayed time [g0, g0 + stays) is drawn at [cut, g1).
+  const Ns shift = cut - g0;
+  const size_t mark = out.size();
+  Ns done = g0;
+  for (const Step& step : steps) {
+    const Ns begin = std::max(done, step.begin_ns);
+    const Ns end = std::min(step.end_ns, g0 + stays);
+    if (end <= begin) continue;
+    if (step.piece->kind == HostPiece::Kind::kData && stages.made_inline(step.piece->batch)) {
+      // Stages move with the call that makes the batch.
+      const Ns moved = step.begin_ns - step.piece->begin_ns;
+      const size_t from = out.size();
+      emit_host_piece(*step.piece, begin - moved, end - moved, stages, out);
+      for (size_t i = from; i < out.size(); ++i) {
+        out[i].begin_ns += moved;
+        out[i].end_ns += moved;
+      }
+    } else {
+      emit_host_piece(*step.piece, begin, end, stages, out);
+    }
+    done = end;
+  }
+  if (done < g0 + stays && !steps.empty()) {
+    // The replay ended early (a piece shrank to nothing): the rest is the last piece's.
+    emit_host_piece(*steps.back().piece, done, g0 + stays, stages, out);
+  }
+  for (size_t i = mark; i < out.size(); ++i) {
+    out[i].begin_ns += shift;
+    out[i].end_ns += shift;
+    out[i].grade = std::max(out[i].grade, Grade::kB);
+  }
+}
+
+}  // namespace idlescope::diagnose

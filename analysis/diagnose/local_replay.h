@@ -1,0 +1,38 @@
+// What a blocking call really cost (B3): the gap with the call minus the gap without it.
+//
+// In: the host pieces of a gap, the first of which is a call that waited for the device and
+// straddles the begin of the gap; the gap. Out: pieces for the gap: the part that goes away
+// with the call is the call's, what stays keeps its own leaf.
+//
+//   sync      ├───────────┤ returns at drain + r            with the call: gap g0…g1'
+//   device  ██████████████|░░░░░░░░░░░░░░██████
+//   host                  ┊ ├── A ──┤launch
+//   replay    ├── A ──┤launch                               without: launched before the
+//   device  ██████████████|███████                          drain, no gap: all is SYNC's
+//
+// Pieces after the call are run again from the call's begin: data pieces end when their
+// batch is ready, later waits when the device has drained, all others take as long as they
+// took. A call made when the device is almost drained so costs almost nothing, one made
+// over a long backlog costs the whole refill.
+//
+// Invariant: the pieces cover [g0, g1) exactly.
+#pragma once
+
+#include <vector>
+
+#include "analysis/diagnose/constants.h"
+#include "analysis/diagnose/host_chain.h"
+#include "analysis/diagnose/loader_stages.h"
+#include "analysis/diagnose/piece.h"
+
+namespace idlescope::diagnose {
+
+// Appends what one host piece means for device time in [begin_ns, end_ns).
+void emit_host_piece(const HostPiece& piece, Ns begin_ns, Ns end_ns, const LoaderStages& stages,
+                     Pieces& out);
+
+// `host` covers [g0, g1) in order; host.front() is the straddling call.
+void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,
+                    const LoaderStages& stages, Pieces& out);
+
+}  // namespace idlescope::diagnose
