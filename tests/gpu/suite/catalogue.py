@@ -1,0 +1,110 @@
+"""Which scenarios there are, and which runs ("cells") each of them has."""
+
+import os
+from typing import NamedTuple
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Scenario(NamedTuple):
+    key: str                    # "S01"
+    script: str                 # file below scenarios/, or a LibTorch program
+    fixes: tuple = ("A",)
+    twin: bool = True
+    libtorch: bool = False      # recorded by LD_PRELOAD alone
+    ranks: int = 1
+    quick: bool = True          # part of --quick
+
+
+SCENARIOS = [
+    Scenario("S01", "s01_loader_inline.py"),
+    Scenario("S02", "s02_loader_starved.py", ("A", "B")),
+    Scenario("S03", "s03_loader_io_wait.py", ("A", "B")),
+    Scenario("S05", "s05_epoch_respawn.py", twin=False),
+    Scenario("S06", "s06_copy_pageable.py", ("A", "B", "C")),
+    Scenario("S07", "s07_copy_serial.py", ("A", "B")),
+    Scenario("S09", "s09_launch_tiny_batch.py", ("A", "B", "C")),
+    Scenario("S10", "s10_optimizer_for_loop.py", ("A", "B")),
+    Scenario("T1", "t1_busy_but_empty.py"),
+    Scenario("T2", "t2_slow_but_hidden.py", ("A", "B"), twin=False),
+    Scenario("T4", "t4_slow_start_only.py", twin=False),
+    Scenario("R1", "r1_gil_thread.py"),
+    Scenario("R2", "r2_periodic_checkpoint.py"),
+    Scenario("R3", "r3_changing_shapes.py", twin=False),
+    Scenario("R4", "r4_collate_in_memory.py"),
+    Scenario("R5", "r5_tokenizer_collate.py"),
+    Scenario("A1", "a1_empty_cache.py"),
+    Scenario("A2", "a2_pinned_alloc.py"),
+    Scenario("C1", "c1_recompile_by_shape.py", twin=False),
+    Scenario("C2", "c2_recapture_by_shape.py", twin=False),
+    Scenario("D1", "d1_objects_through_queue.py"),
+    Scenario("D2", "d2_pin_thread.py"),
+    Scenario("D3", "d3_cold_storage.py"),
+    Scenario("D4", "d4_two_cores.py"),
+    Scenario("D5", "d5_slow_sample.py"),
+    Scenario("H1", "h1_python_in_loop.py"),
+    Scenario("H2", "h2_gc_each_step.py"),
+    Scenario("X1", "x1_many_small_copies.py"),
+    Scenario("Y1", "y1_item_per_layer.py"),
+    Scenario("Y2", "y2_synchronize_then_work.py"),
+    Scenario("S06L", "s06_copy_pageable", ("A", "B"), twin=False, libtorch=True),
+    Scenario("S09L", "s09_launch_tiny_batch", ("A", "C"), twin=False, libtorch=True),
+    Scenario("S12", "s12_rank_straggler.py", ("A", "B"), ranks=2, quick=False),
+]
+
+
+class Cell(NamedTuple):
+    scenario: Scenario
+    fix: str        # "none", "A", … or "twin", "twinA"
+    mode: str       # "plain", "recorded", "kineto"
+    repetition: int
+
+    def name(self):
+        return "%s-%s-%s-%d" % (self.scenario.key, self.fix, self.mode, self.repetition)
+
+    def job_options(self):
+        if self.fix == "twin":
+            return ["--twin"]
+        if self.fix.startswith("twin"):
+            return ["--twin", "--fix", self.fix[4:]]
+        return ["--fix", self.fix]
+
+
+def wanted_scenarios(only, quick):
+    chosen = [s for s in SCENARIOS if s.quick or not quick]
+    if only:
+        keys = only.split(",")
+        unknown = [k for k in keys if k not in {s.key for s in SCENARIOS}]
+        if unknown:
+            raise SystemExit("unknown scenario: " + ", ".join(unknown) + " (see --list)")
+        chosen = [s for s in SCENARIOS if s.key in keys]
+    return chosen
+
+
+def plan_cells(scenarios, cells, repetitions):
+    """Every run, in order. Per scenario A B B A: plain none, recorded none, recorded fix,
+    plain fix, and backwards in every second repetition."""
+    result = []
+    for repetition in range(repetitions):
+        for scenario in scenarios:
+            mine = []
+            for cell in cells:
+                mode, fix = cell.split(":")
+                if fix == "all":
+                    fixes = ("none",) + scenario.fixes
+                elif fix == "fixes":
+                    fixes = scenario.fixes
+                else:
+                    fixes = (fix,)
+                for one in fixes:
+                    if one.startswith("twin") and not scenario.twin:
+                        continue
+                    if one.startswith("twin") and one[4:] and one[4:] not in scenario.fixes:
+                        continue
+                    if one not in ("none",) + scenario.fixes and not one.startswith("twin"):
+                        continue
+                    if mode == "kineto" and scenario.libtorch:
+                        continue
+                    mine.append(Cell(scenario, one, mode, repetition))
+            result.extend(reversed(mine) if repetition % 2 else mine)
+    return result
