@@ -1,0 +1,43 @@
+// S09 in LibTorch: a 60-layer MLP, 128 wide, batch 8: kernels shorter than their launches.
+//
+// Fix A: batch 256, in the same step time. Fix C is no fix: a synchronisation after every
+// step, for whose removal no gain may be promised.
+#include "training_job.h"
+
+int main(int argc, char** argv) {
+  const scenario::Options options = scenario::parse(argc, argv, 200);
+  scenario::Job job(options);
+  const int layers = options.tiny ? 6 : 60;
+  const int64_t width = options.tiny ? 16 : 128;
+  const int64_t batch = options.fix == "A" ? 256 : 8;
+  torch::nn::Sequential model;
+  for (int i = 0; i < layers; ++i) {
+    model->push_back(torch::nn::Linear(width, width));
+    model->push_back(torch::nn::ReLU());
+  }
+  model->to(job.device());
+  torch::optim::SGD optimizer(model->parameters(), 1e-5);
+  const torch::Tensor x = torch::randn({batch, width}, job.device());
+  const torch::Tensor y = torch::randn({batch, width}, job.device());
+  const auto step = [&] {
+    torch::Tensor loss = torch::mse_loss(model->forward(x), y);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+  };
+  for (int i = 0; i < 5; ++i) step();
+  const double tl = job.host_ms(step);
+  const double tc = job.device_ms(step);
+  for (;;) {
+    step();
+    if (options.fix == "C") job.synchronize();
+    if (!job.go_on()) break;
+  }
+  job.finish_steps();
+  const double share = std::max(0.0, 1 - tc / job.p50());
+  job.print("S09L", "launch_tiny_batch", tc, tl, batch,
+            scenario::expected({"LAUNCH"}, {"LAUNCH_LEAF"}, share, {"cuda-graph", "larger-batch"},
+                               {"num-workers", "pin-non-blocking", "item", "synchronize",
+                                "remove-sync", "implicit-sync"},
+                               nullptr));
+}
