@@ -11,11 +11,10 @@ int main(int argc, char** argv) {
   const int64_t side = options.tiny ? 16 : 224;
   const auto type = options.cuda ? torch::kBFloat16 : torch::kFloat32;
   const int64_t left = side / 16;
-  torch::nn::Sequential model(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 32, 8).stride(8)),
-                              torch::nn::ReLU(),
-                              torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 2).stride(2)),
-                              torch::nn::ReLU(), torch::nn::Flatten(),
-                              torch::nn::Linear(64 * left * left, 10));
+  torch::nn::Sequential model(
+      torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 32, 8).stride(8)), torch::nn::ReLU(),
+      torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 2).stride(2)), torch::nn::ReLU(),
+      torch::nn::Flatten(), torch::nn::Linear(64 * left * left, 10));
   model->to(job.device(), type);
   torch::optim::SGD optimizer(model->parameters(), 0.001);
   const int64_t size = options.tiny ? 32 : 4096;
