@@ -1,0 +1,156 @@
+#include "profiler/cuda/tracer_callbacks.h"
+
+#include <atomic>
+
+#include "profiler/cuda/activity_buffers.h"
+#include "profiler/cuda/call_log.h"
+#include "profiler/cuda/call_table.h"
+#include "profiler/cuda/clock.h"
+#include "profiler/cuda/tracer.h"
+#include "profiler/emit/device_record.h"
+
+namespace idlescope::cuda {
+namespace {
+
+std::atomic<uint32_t> call_window{0};
+std::atomic<int64_t> call_window_begin_ns{0};
+std::atomic<uint64_t> foreign{0};
+
+std::atomic<int32_t> captures_open{0};
+std::atomic<int64_t> capture_begin_ns{0};
+std::atomic<uint64_t> graph_launches{0};
+std::atomic<uint64_t> graphs_made{0};
+
+// Marks an enter time as ours: a call that was entered before the attach has whatever CUPTI
+// left in the word.
+constexpr uint64_t kEnterMark = uint64_t{0x5} << 60;
+constexpr uint64_t kEnterMask = uint64_t{0xf} << 60;
+
+// A runtime call and the driver call inside it are one capture: only the outermost counts.
+void note_capture(ThreadSlot* slot, const CallFunction& function, bool enters, bool failed,
+                  int64_t now_ns) {
+  if (enters) {
+    ++slot->capture_depth;
+    return;
+  }
+  if (slot->capture_depth > 0) --slot->capture_depth;
+  if (slot->capture_depth != 0) return;
+  if (function.call_class == emit::kCallCaptureBegin) {
+    if (failed) return;
+    captures_open.fetch_add(1, std::memory_order_relaxed);
+    capture_begin_ns.store(now_ns, std::memory_order_relaxed);
+  } else if (captures_open.load(std::memory_order_relaxed) > 0) {
+    // A failed end (invalidated capture) ends it all the same.
+    captures_open.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void note_graph(ThreadSlot* slot, const CallFunction& function, bool enters, bool failed,
+                int64_t now_ns) {
+  switch (function.call_class) {
+    case emit::kCallCaptureBegin:
+    case emit::kCallCaptureEnd:
+      note_capture(slot, function, enters, failed, now_ns);
+      break;
+    case emit::kCallGraphLaunch:
+      if (!enters) graph_launches.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case emit::kCallGraphInstantiate:
+      if (!enters) graphs_made.fetch_add(1, std::memory_order_relaxed);
+      break;
+    default:
+      break;
+  }
+}
+
+bool concerns_graphs(uint8_t call_class) {
+  return call_class >= emit::kCallGraphInstantiate && call_class <= emit::kCallCaptureEnd;
+}
+
+void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
+                 const CUpti_CallbackData& data) {
+  const uint64_t word = *data.correlationData;
+  if ((word & kEnterMask) != kEnterMark) return;
+  *data.correlationData = 0;
+  const int64_t now_ns = monotonic_ns();
+  const auto begin_ns = static_cast<int64_t>(word & ~kEnterMask);
+  // CUresult and cudaError_t are both ints with 0 for success.
+  const int32_t result = data.functionReturnValue == nullptr
+                             ? 0
+                             : *static_cast<const int32_t*>(data.functionReturnValue);
+  if (concerns_graphs(function.call_class)) {
+    note_graph(slot, function, false, result != 0, now_ns);
+  }
+  // Entered before this window, or not by us.
+  if (begin_ns > now_ns || begin_ns < call_window_begin_ns.load(std::memory_order_relaxed)) return;
+  CallRecord* record = call_log().next_record(slot, window);
+  if (record == nullptr) return;
+  record->begin_ns = begin_ns;
+  record->end_ns = now_ns;
+  record->correlation_id = data.correlationId;
+  record->context_id = data.contextUid;
+  record->result = result;
+  record->cbid = static_cast<uint16_t>(function.id);
+  record->domain =
+      function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime : emit::kDomainDriver;
+  decode_call(function, data.functionParams, result != 0, record);
+  CallLog::commit(slot);
+}
+
+}  // namespace
+
+void open_call_window(uint32_t window_id) {
+  call_window_begin_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  call_window.store(window_id, std::memory_order_seq_cst);
+}
+uint32_t open_call_window() { return call_window.load(std::memory_order_seq_cst); }
+
+void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                           const void* raw) {
+  ThreadSlot* slot = call_log().enter();
+  if (slot == nullptr) return;  // one of our own threads
+  const uint32_t window = call_window.load(std::memory_order_seq_cst);
+  const CallFunction* function = window == 0 ? nullptr : find_call(domain, id);
+  if (function != nullptr) {
+    const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
+    slot->callbacks.store(slot->callbacks.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    if (data.callbackSite == CUPTI_API_ENTER) {
+      if (concerns_graphs(function->call_class)) note_graph(slot, *function, true, false, 0);
+      *data.correlationData = static_cast<uint64_t>(monotonic_ns()) | kEnterMark;
+    } else {
+      finish_call(slot, window, *function, data);
+    }
+  }
+  CallLog::leave(slot);
+}
+
+void CUPTIAPI on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
+  *buffer = activity_buffers().request(size);
+  *max_records = 0;
+}
+
+void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
+  if (!activity_buffers().complete(buffer, valid_size)) {
+    foreign.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+uint64_t CUPTIAPI host_timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
+
+uint64_t foreign_buffers() { return foreign.load(std::memory_order_relaxed); }
+
+GraphSightings graph_sightings() {
+  const int32_t open = captures_open.load(std::memory_order_relaxed);
+  return {
+      static_cast<uint32_t>(open < 0 ? 0 : open), capture_begin_ns.load(std::memory_order_relaxed),
+      graph_launches.load(std::memory_order_relaxed), graphs_made.load(std::memory_order_relaxed)};
+}
+
+void forget_callbacks_after_fork() {
+  call_window.store(0, std::memory_order_relaxed);
+  captures_open.store(0, std::memory_order_relaxed);
+  call_log().forget_after_fork();
+}
+
+}  // namespace idlescope::cuda

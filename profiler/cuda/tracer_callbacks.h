@@ -1,0 +1,29 @@
+// The functions that CUPTI calls, on whatever thread it likes.
+//
+// In: CUPTI's callback data. Out: CallRecords in the call log, buffers in ActivityBuffers,
+// sightings of graphs and captures. They run inside CUDA calls of the application: no lock,
+// no allocation on the steady path, no CUDA or CUPTI call, no exception.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace idlescope::cuda {
+
+// Calls are recorded into this window from now on; 0: none.
+void open_call_window(uint32_t window_id);
+uint32_t open_call_window();
+
+void CUPTIAPI on_cuda_call(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                           const void* data);
+void CUPTIAPI on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records);
+void CUPTIAPI on_buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t size,
+                                  size_t valid_size);
+uint64_t CUPTIAPI host_timestamp();
+
+// Buffers that came back and were not ours.
+uint64_t foreign_buffers();
+
+}  // namespace idlescope::cuda

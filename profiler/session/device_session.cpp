@@ -1,0 +1,165 @@
+#include "profiler/session/device_session.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/cuda/call_log.h"
+#include "profiler/cuda/tracer.h"
+#include "profiler/emit/process_identity.h"
+#include "profiler/emit/trace_file.h"
+#include "profiler/session/device_state.h"
+#include "profiler/session/drain_thread.h"
+
+namespace idlescope::session {
+namespace {
+
+constexpr int64_t kLetGoNs = 2'000'000'000;
+constexpr int64_t kSwitchNs = 1'000'000'000;
+constexpr int64_t kFinishNs = 5'000'000'000;
+
+constinit DeviceState state_of_process;
+
+}  // namespace
+
+DeviceState& device_state() { return state_of_process; }
+
+bool device_state_is_mine() {
+  const int32_t pid = state_of_process.pid.load(std::memory_order_acquire);
+  return pid != 0 && pid == static_cast<int32_t>(getpid());
+}
+
+void wait_on(std::atomic<uint32_t>* word, uint32_t expected, int64_t limit_ns) {
+  const timespec limit = {static_cast<time_t>(limit_ns / 1'000'000'000),
+                          static_cast<long>(limit_ns % 1'000'000'000)};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &limit, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void on_cuda_initialized() {
+  if (!emit::recording_possible() || device_state_is_mine()) return;
+  DeviceState& state = state_of_process;
+  if (state.pid.load(std::memory_order_acquire) != 0) forget_device_after_fork();
+  state.estimated_cost_ns.store(-1, std::memory_order_relaxed);
+  state.pid.store(static_cast<int32_t>(getpid()), std::memory_order_release);
+  if (!start_drain_thread()) {
+    state.pid.store(0, std::memory_order_release);
+    return;
+  }
+  // CUPTI is mapped by now, so this handler runs before CUPTI's own. On the application's
+  // thread: on another one, a fork at this moment would leave the child's exit list locked.
+  atexit(finish_device);
+}
+
+void on_step(int64_t now_ns, bool from_loader) {
+  DeviceState& state = state_of_process;
+  if (from_loader) {
+    state.last_batch_ns.store(now_ns, std::memory_order_relaxed);
+    state.batches.fetch_add(1, std::memory_order_release);
+  } else {
+    state.last_step_ns.store(now_ns, std::memory_order_relaxed);
+    state.steps.fetch_add(1, std::memory_order_release);
+  }
+}
+
+void on_capture(bool begins) {
+  if (!device_state_is_mine()) return;
+  DeviceState& state = state_of_process;
+  if (!begins) {
+    state.python_captures.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  state.python_captures.fetch_add(1, std::memory_order_seq_cst);
+  const int64_t until_ns = emit::monotonic_ns() + kSwitchNs;
+  while (state.switching.load(std::memory_order_seq_cst) != 0) {
+    const int64_t left_ns = until_ns - emit::monotonic_ns();
+    if (left_ns <= 0) return;
+    wait_on(&state.switching, 1, left_ns);
+  }
+}
+
+void on_other_profiler(bool starts) {
+  if (!device_state_is_mine()) return;
+  DeviceState& state = state_of_process;
+  if (!starts) {
+    state.other_profilers.fetch_sub(1, std::memory_order_release);
+    wake_drain_thread();
+    return;
+  }
+  state.other_profilers.fetch_add(1, std::memory_order_seq_cst);
+  wake_drain_thread();
+  const int64_t until_ns = emit::monotonic_ns() + kLetGoNs;
+  for (;;) {
+    const bool busy = state.attached.load(std::memory_order_seq_cst) != 0 ||
+                      state.switching.load(std::memory_order_seq_cst) != 0;
+    const int64_t left_ns = until_ns - emit::monotonic_ns();
+    if (!busy || left_ns <= 0) return;
+    std::atomic<uint32_t>* word = state.attached.load() != 0 ? &state.attached : &state.switching;
+    wait_on(word, 1, left_ns);
+  }
+}
+
+void request_window(const char* reason) {
+  state_of_process.wish_opens.store(1, std::memory_order_relaxed);
+  state_of_process.wish.store(reason, std::memory_order_release);
+  if (device_state_is_mine()) wake_drain_thread();
+}
+
+void request_window_end(const char* reason) {
+  state_of_process.wish_opens.store(0, std::memory_order_relaxed);
+  state_of_process.wish.store(reason, std::memory_order_release);
+  if (device_state_is_mine()) wake_drain_thread();
+}
+
+void finish_device() {
+  if (!device_state_is_mine()) return;
+  stop_drain_thread(kFinishNs);
+}
+
+void forget_device_after_fork() {
+  DeviceState& state = state_of_process;
+  for (std::atomic<uint32_t>* word : {&state.wake, &state.stop, &state.ended, &state.attached,
+                                      &state.switching, &state.wish_opens, &state.windows}) {
+    word->store(0, std::memory_order_relaxed);
+  }
+  for (std::atomic<uint64_t>* word :
+       {&state.steps, &state.batches, &state.gpu_ops, &state.host_calls}) {
+    word->store(0, std::memory_order_relaxed);
+  }
+  for (std::atomic<int64_t>* word :
+       {&state.last_step_ns, &state.last_batch_ns, &state.attach_ns, &state.detach_ns,
+        &state.drain_cpu_ns, &state.inside_windows_ns, &state.estimated_cost_ns}) {
+    word->store(0, std::memory_order_relaxed);
+  }
+  state.python_captures.store(0, std::memory_order_relaxed);
+  state.other_profilers.store(0, std::memory_order_relaxed);
+  state.wish.store(nullptr, std::memory_order_relaxed);
+  state.pid.store(0, std::memory_order_release);
+  cuda::forget_callbacks_after_fork();
+}
+
+DeviceStatistics device_statistics() {
+  DeviceStatistics result = {};
+  result.estimated_cost_ns = -1;
+  if (!device_state_is_mine()) return result;
+  const DeviceState& state = state_of_process;
+  result.gpu_ops = state.gpu_ops.load(std::memory_order_relaxed);
+  result.host_calls = state.host_calls.load(std::memory_order_relaxed);
+  result.callbacks = cuda::call_log().callbacks();
+  result.windows = state.windows.load(std::memory_order_relaxed);
+  result.window_open = state.attached.load(std::memory_order_relaxed) != 0;
+  result.attach_ns = state.attach_ns.load(std::memory_order_relaxed);
+  result.detach_ns = state.detach_ns.load(std::memory_order_relaxed);
+  result.drain_cpu_ns = state.drain_cpu_ns.load(std::memory_order_relaxed);
+  result.inside_windows_ns = state.inside_windows_ns.load(std::memory_order_relaxed);
+  result.estimated_cost_ns = state.estimated_cost_ns.load(std::memory_order_relaxed);
+  return result;
+}
+
+}  // namespace idlescope::session

@@ -1,0 +1,50 @@
+// What application threads and the drain thread share about the device side.
+//
+// In: stores of application threads (a few words each). Out: the drain thread's view at its
+// next tick, and numbers for the Footer. Plain atomics in static memory: nothing to construct
+// or destroy, nothing to lock. `pid` tells a forked child that none of it is its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace idlescope::session {
+
+struct DeviceState {
+  std::atomic<int32_t> pid;         // of the process whose drain thread this is; 0: none
+  std::atomic<uint32_t> wake;       // futex; counts wake-ups
+  std::atomic<uint32_t> stop;       // 1: close and end
+  std::atomic<uint32_t> ended;      // futex; 1: the thread is gone
+  std::atomic<uint32_t> attached;   // futex; 1: CUPTI is attached now
+  std::atomic<uint32_t> switching;  // futex; 1: an attach or detach is under way
+
+  std::atomic<uint64_t> steps;    // optimizer steps or API marks
+  std::atomic<uint64_t> batches;  // delivered batches
+  std::atomic<int64_t> last_step_ns;
+  std::atomic<int64_t> last_batch_ns;
+
+  std::atomic<int32_t> python_captures;  // captures that the Python side announced
+  std::atomic<int32_t> other_profilers;  // sessions of other tools
+  std::atomic<const char*> wish;         // "api", "ctl"; consumed by the drain thread
+  std::atomic<uint32_t> wish_opens;
+
+  std::atomic<uint64_t> gpu_ops;
+  std::atomic<uint64_t> host_calls;
+  std::atomic<uint32_t> windows;
+  std::atomic<int64_t> attach_ns;
+  std::atomic<int64_t> detach_ns;
+  std::atomic<int64_t> drain_cpu_ns;
+  std::atomic<int64_t> inside_windows_ns;
+  std::atomic<int64_t> estimated_cost_ns;
+};
+
+DeviceState& device_state();
+
+// True in the process that started the drain thread.
+bool device_state_is_mine();
+
+// Sleeps until `word` differs from `expected` or the time is over.
+void wait_on(std::atomic<uint32_t>* word, uint32_t expected, int64_t limit_ns);
+void wake_all(std::atomic<uint32_t>* word);
+
+}  // namespace idlescope::session

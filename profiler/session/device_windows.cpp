@@ -1,0 +1,247 @@
+#include "profiler/session/device_windows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/emit/device_packets.h"
+#include "profiler/emit/process_identity.h"
+#include "profiler/emit/trace_file.h"
+#include "profiler/session/device_state.h"
+#include "profiler/session/diagnostics.h"
+
+namespace idlescope::session {
+namespace {
+
+constexpr int64_t kDetachWaitNs = 300'000'000;
+constexpr int64_t kExitWaitNs = 500'000'000;
+
+}  // namespace
+
+SchedulerOptions scheduler_options(const Options& options) {
+  SchedulerOptions result;
+  const char* window = options.header.window;
+  if (strcmp(window, "full") == 0) {
+    result.mode = WindowMode::kFull;
+  } else if (strcmp(window, "off") == 0) {
+    result.mode = WindowMode::kOff;
+  } else if (window[0] >= '0' && window[0] <= '9') {
+    // START+LENGTH, checked by options.cpp.
+    result.mode = WindowMode::kFixed;
+    char* plus = nullptr;
+    result.fixed_start = strtoull(window, &plus, 10);
+    result.fixed_length = *plus == '+' ? strtoull(plus + 1, nullptr, 10) : 1;
+  }
+  result.budget = options.header.budget;
+  result.several_ranks = options.ranks.known && options.ranks.world_size > 1;
+  result.duration_ns = options.duration_ns;
+  result.steps = options.steps;
+  return result;
+}
+
+DeviceWindows::DeviceWindows(const Options& options)
+    : tracer_(&emit::append_packet, &emit::name_id),
+      scheduler_(scheduler_options(options)),
+      full_detail_(strcmp(options.header.detail, "full") == 0) {}
+
+bool DeviceWindows::capture_open() const {
+  return device_state().python_captures.load(std::memory_order_seq_cst) > 0 ||
+         cuda::graph_sightings().captures_open > 0;
+}
+
+SchedulerInput DeviceWindows::facts() const {
+  const DeviceState& state = device_state();
+  SchedulerInput input;
+  input.now_ns = emit::monotonic_ns();
+  input.steps = state.steps.load(std::memory_order_acquire);
+  input.last_step_ns = state.last_step_ns.load(std::memory_order_relaxed);
+  if (input.steps == 0) {
+    input.steps = state.batches.load(std::memory_order_acquire);
+    input.last_step_ns = state.last_batch_ns.load(std::memory_order_relaxed);
+  }
+  input.records = tracer_.writer().ops();
+  input.capture_open = capture_open();
+  input.hands_off = state.other_profilers.load(std::memory_order_seq_cst) > 0;
+  input.graphs_in_use = cuda::graph_sightings().graph_launches > 0;
+  const cuda::VersionFacts version = tracer_.facts();
+  input.reattach_allowed = !input.graphs_in_use || version.reattach_with_graphs;
+  return input;
+}
+
+void DeviceWindows::prepare() {
+  tracer_.find_library();
+  const SchedulerInput input = facts();
+  scheduler_.start(input.now_ns);
+  const SchedulerDecision decision = scheduler_.tick(input);
+  if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);
+}
+
+void DeviceWindows::tick() {
+  DeviceState& state = device_state();
+  if (const char* wish = state.wish.exchange(nullptr, std::memory_order_acquire)) {
+    scheduler_.request(state.wish_opens.load(std::memory_order_relaxed) != 0, wish);
+  }
+  const SchedulerInput input = facts();
+  const SchedulerDecision decision = scheduler_.tick(input);
+  if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);
+  if (decision.command == SchedulerCommand::kClose) close_window(decision.reason, input, false);
+}
+
+void DeviceWindows::open_window(const char* reason, const SchedulerInput& input) {
+  DeviceState& state = device_state();
+  state.switching.store(1, std::memory_order_seq_cst);
+  // Announced first, looked at second: whoever announces a capture or another profiler after
+  // this sees `switching` and waits.
+  if (capture_open() || state.other_profilers.load(std::memory_order_seq_cst) > 0) {
+    state.switching.store(0, std::memory_order_seq_cst);
+    wake_all(&state.switching);
+    return;
+  }
+  cuda::AttachRequest request = {};
+  request.window_id = next_window_id_;
+  request.full_detail = full_detail_;
+  request.reason = reason;
+  request.step_number = input.steps;
+  const cuda::AttachOutcome outcome = tracer_.attach(request);
+  if (outcome.status == cuda::AttachStatus::kAttached) {
+    ++next_window_id_;
+    opened_ns_ = emit::monotonic_ns();
+    scheduler_.opened(opened_ns_, outcome.attach_ns);
+    state.attached.store(1, std::memory_order_seq_cst);
+    state.windows.fetch_add(1, std::memory_order_relaxed);
+    state.attach_ns.fetch_add(outcome.attach_ns, std::memory_order_relaxed);
+    if (last_status_ != emit::kStateRecording) {
+      last_status_ = emit::kStateRecording;
+      emit::write_status(&emit::append_packet, emit::kStateRecording, opened_ns_, "", "", 0);
+    }
+    char line[160];
+    const cuda::AttachTimes& times = tracer_.attach_times();
+    snprintf(
+        line, sizeof line,
+        "window %u open (%s), CUPTI %u, attach %.1f ms: subscribe %.1f, callbacks %.1f, "
+        "kinds %.1f",
+        request.window_id, reason, tracer_.cupti_version(),
+        static_cast<double>(outcome.attach_ns) / 1e6, static_cast<double>(times.subscribe_ns) / 1e6,
+        static_cast<double>(times.callbacks_ns) / 1e6, static_cast<double>(times.kinds_ns) / 1e6);
+    debug_line(line);
+  } else {
+    attach_failed(outcome);
+  }
+  state.switching.store(0, std::memory_order_seq_cst);
+  wake_all(&state.switching);
+}
+
+void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
+  const int64_t now_ns = emit::monotonic_ns();
+  const char* message = "cupti-failed";
+  char detail[768] = "";
+  char code[16];
+  snprintf(code, sizeof code, "%d", static_cast<int>(outcome.result));
+  const char* result = cuda::result_text(tracer_.api(), outcome.result);
+  MessageValue values[3] = {
+      {"call", outcome.call == nullptr ? "" : outcome.call}, {"result", result}, {"code", code}};
+  size_t count = 3;
+  bool again = false;
+  switch (outcome.status) {
+    case cuda::AttachStatus::kAttached:
+      return;
+    case cuda::AttachStatus::kNoLibrary: {
+      message = "cupti-missing";
+      const cuda::CuptiSearch& search = tracer_.find_library();
+      if (search.found) {
+        snprintf(detail, sizeof detail, "%.400s is version %u, from CUDA 12.0 on is supported",
+                 search.path, tracer_.cupti_version());
+      } else {
+        snprintf(detail, sizeof detail, "%s", search.detail);
+      }
+      values[0] = {"detail", detail};
+      count = 1;
+      break;
+    }
+    case cuda::AttachStatus::kTaken:
+      message = "cupti-taken";
+      snprintf(detail, sizeof detail, "%s",
+               outcome.holder[0] == '\0' ? "another profiler" : outcome.holder);
+      values[0] = {"holder", detail};
+      count = 1;
+      again = true;
+      break;
+    case cuda::AttachStatus::kPermission:
+      message = "cupti-permission";
+      snprintf(detail, sizeof detail, "%s from %s", result, outcome.call);
+      values[0] = {"code", result};
+      count = 1;
+      break;
+    case cuda::AttachStatus::kFailed:
+      snprintf(detail, sizeof detail, "%s from %s", result, outcome.call);
+      break;
+  }
+  scheduler_.open_failed(now_ns, again);
+  complain_once(message, values, count);
+  if (last_status_ != emit::kStateHostOnly) {
+    last_status_ = emit::kStateHostOnly;
+    emit::write_status(&emit::append_packet, emit::kStateHostOnly, now_ns, message, detail,
+                       static_cast<int32_t>(outcome.result));
+  }
+}
+
+void DeviceWindows::close_window(const char* reason, const SchedulerInput& input, bool at_exit) {
+  DeviceState& state = device_state();
+  state.switching.store(1, std::memory_order_seq_cst);
+  if (!at_exit && capture_open()) {
+    state.switching.store(0, std::memory_order_seq_cst);
+    wake_all(&state.switching);
+    return;
+  }
+  const cuda::VersionFacts version = tracer_.facts();
+  const WindowCost cost = scheduler_.cost_so_far();
+  cuda::DetachRequest request = {};
+  request.finalize =
+      !at_exit && (input.graphs_in_use ? version.finalize_with_graphs : version.finalize);
+  request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
+  request.reason = reason;
+  request.step_number = input.steps;
+  request.inside_step_ns = cost.inside_step_ns;
+  request.plain_step_ns = cost.plain_step_ns;
+  request.inside_steps = cost.inside_steps;
+  request.plain_steps = cost.plain_steps;
+  const uint32_t window_id = tracer_.window_id();
+  const cuda::DetachOutcome outcome = tracer_.detach(request);
+  const int64_t now_ns = emit::monotonic_ns();
+  scheduler_.closed(now_ns, outcome.detach_ns);
+  state.attached.store(0, std::memory_order_seq_cst);
+  wake_all(&state.attached);
+  state.detach_ns.fetch_add(outcome.detach_ns, std::memory_order_relaxed);
+  state.inside_windows_ns.fetch_add(now_ns - opened_ns_, std::memory_order_relaxed);
+  state.estimated_cost_ns.store(scheduler_.spent_ns(), std::memory_order_relaxed);
+  state.switching.store(0, std::memory_order_seq_cst);
+  wake_all(&state.switching);
+  publish();
+
+  char line[256];
+  snprintf(
+      line, sizeof line, "window %u closed (%s): %llu records, %llu calls, detach %.1f ms, %s%s%s",
+      window_id, reason, static_cast<unsigned long long>(outcome.records),
+      static_cast<unsigned long long>(outcome.calls), static_cast<double>(outcome.detach_ns) / 1e6,
+      outcome.finalized ? "finalized" : "still attached",
+      outcome.call == nullptr ? "" : ", first failure ",
+      outcome.call == nullptr ? "" : outcome.call);
+  debug_line(line);
+}
+
+void DeviceWindows::publish() {
+  DeviceState& state = device_state();
+  state.gpu_ops.store(tracer_.writer().total_ops(), std::memory_order_relaxed);
+  state.host_calls.store(tracer_.writer().total_calls(), std::memory_order_relaxed);
+}
+
+void DeviceWindows::collect(bool ask_cupti) {
+  tracer_.collect(ask_cupti);
+  publish();
+}
+
+void DeviceWindows::finish() {
+  if (tracer_.attached()) close_window("end", facts(), true);
+}
+
+}  // namespace idlescope::session

@@ -1,0 +1,131 @@
+// Decides when CUPTI is attached and for how long. Pure: time and facts go in, a command
+// comes out; no clock, no thread, no CUDA in here.
+//
+//            steady steps, or 3 s          enough steps,        cost / budget later,
+//            without steps, or 10 min      records or cost      at least 1.5 x the last gap
+//   waiting ─────────────────────► open ───────────────► resting ─────────────► open …
+//
+// In: what the drain thread knows at each tick. Out: open, close, or nothing, with the reason
+// that the trace stores. Ranks of one job open at the same step numbers (multiples of powers
+// of two), because each decides from the step number alone.
+#pragma once
+
+#include <cstdint>
+
+namespace idlescope::session {
+
+enum class WindowMode : uint8_t { kAuto, kFull, kOff, kFixed };
+
+struct SchedulerOptions {
+  WindowMode mode = WindowMode::kAuto;
+  double budget = 0.01;        // share of wall time that recording may cost
+  uint64_t fixed_start = 0;    // kFixed: first step (counted from 0) …
+  uint64_t fixed_length = 0;   // … and number of steps
+  bool several_ranks = false;  // open at step numbers that all ranks derive alike
+  int64_t duration_ns = 0;     // -d: stop for good after this time; 0: no limit
+  uint64_t steps = 0;          // --steps: stop for good after so many; 0: no limit
+};
+
+// All counters are since the process initialised CUDA.
+struct SchedulerInput {
+  int64_t now_ns = 0;
+  uint64_t steps = 0;            // training steps that have ended
+  int64_t last_step_ns = 0;      // when the last one ended; 0: none
+  uint64_t records = 0;          // device records of the open window
+  bool capture_open = false;     // a stream capture is under way
+  bool hands_off = false;        // another tool wants CUPTI
+  bool graphs_in_use = false;    // CUDA graphs were launched
+  bool reattach_allowed = true;  // by CUPTI version (and graphs)
+};
+
+enum class SchedulerCommand : uint8_t { kNothing, kOpen, kClose };
+
+struct SchedulerDecision {
+  SchedulerCommand command = SchedulerCommand::kNothing;
+  const char* reason = "";
+};
+
+// What a closed window cost, as the scheduler accounts for it.
+struct WindowCost {
+  int64_t inside_step_ns = 0;  // mean of the steps inside
+  int64_t plain_step_ns = 0;   // mean of as many steps before the window
+  uint32_t inside_steps = 0;
+  uint32_t plain_steps = 0;
+};
+
+class WindowScheduler {
+ public:
+  // Steps a window wants: a verdict needs 20 steady ones, and the first two after an attach
+  // are not used for communication.
+  static constexpr uint32_t kWindowSteps = 24;
+  static constexpr int64_t kWindowMinNs = 300'000'000;  // so that attaching pays
+  static constexpr uint64_t kWindowMaxRecords = 400'000;
+  static constexpr int64_t kNoStepsStartNs = 3'000'000'000;  // without step marks
+  static constexpr int64_t kNoStepsLengthNs = 2'000'000'000;
+  static constexpr int64_t kStillWarmingNs = 600'000'000'000;
+  static constexpr int64_t kFirstGapNs = 5'000'000'000;
+  static constexpr int64_t kTakenRetryNs = 5'000'000'000;
+  static constexpr int64_t kCaptureLimitNs = 60'000'000'000;  // then a capture is given up on
+
+  explicit WindowScheduler(const SchedulerOptions& options) : options_(options) {}
+
+  void start(int64_t now_ns);
+  SchedulerDecision tick(const SchedulerInput& input);
+
+  // What came of a command.
+  void opened(int64_t now_ns, int64_t attach_ns);
+  void open_failed(int64_t now_ns, bool try_again);
+  void closed(int64_t now_ns, int64_t detach_ns);
+  // Before `closed`: the step accounting of the window that ends now.
+  WindowCost cost_so_far() const;
+
+  // API and control file. A requested window stays open until it is asked to close.
+  void request(bool open, const char* reason);
+
+  bool open() const { return open_; }
+  bool stopped() const { return stopped_; }  // -d or --steps reached: nothing more
+  uint32_t windows() const { return windows_; }
+  int64_t spent_ns() const { return spent_ns_; }
+  int64_t next_open_ns() const { return next_open_ns_; }
+
+ private:
+  static constexpr uint32_t kHistory = 64;
+
+  void note_steps(const SchedulerInput& input);
+  bool steady() const;
+  bool aligned(uint64_t step) const;
+  SchedulerDecision when_closed(const SchedulerInput& input);
+  SchedulerDecision when_open(const SchedulerInput& input);
+  bool blocked(const SchedulerInput& input);
+
+  SchedulerOptions options_;
+  int64_t start_ns_ = 0;
+  bool open_ = false;
+  bool stopped_ = false;
+  bool gave_up_ = false;  // attaching can never work in this process
+  const char* request_reason_ = nullptr;
+  bool request_open_ = false;
+  bool requested_window_ = false;
+
+  // Step durations seen while closed, newest last; a tick with several steps spreads them.
+  int64_t plain_[kHistory] = {};
+  uint32_t plain_count_ = 0;
+  uint64_t steps_seen_ = 0;
+  int64_t last_step_ns_ = 0;
+  bool skip_next_step_ = false;  // it straddles an attach or detach
+
+  int64_t open_ns_ = 0;
+  uint64_t open_step_ = 0;
+  int64_t inside_sum_ns_ = 0;
+  uint32_t inside_steps_ = 0;
+  int64_t attach_ns_ = 0;
+
+  uint32_t windows_ = 0;
+  int64_t spent_ns_ = 0;
+  int64_t gap_ns_ = 0;
+  int64_t next_open_ns_ = 0;
+  uint64_t next_aligned_step_ = 32;
+  int64_t blocked_since_ns_ = 0;
+};
+
+}  // namespace idlescope::session
