@@ -22,7 +22,9 @@ bool exit_key_valid = false;
 CallLog& call_log() { return log_of_process; }
 
 bool CallLog::init() {
-  if (!exit_key_valid) exit_key_valid = pthread_key_create(&exit_key, &on_thread_exit) == 0;
+  if (!exit_key_valid && pthread_key_create != nullptr) {
+    exit_key_valid = pthread_key_create(&exit_key, &on_thread_exit) == 0;
+  }
   return exit_key_valid;
 }
 

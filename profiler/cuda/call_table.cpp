@@ -181,6 +181,8 @@ void decode_object(const Params& p, bool failed, CallRecord* record) {
     record->object = handle(p.graphExec);
   } else if constexpr (requires { handle(p.hGraphExec); }) {
     record->object = handle(p.hGraphExec);
+  } else if constexpr (requires { CUgraphExec{p.hGraph}; }) {
+    record->object = handle(p.hGraph);  // cuGraphLaunch, cuGraphUpload
   } else if constexpr (requires { handle(*p.pGraphExec); }) {
     if (!failed && p.pGraphExec != nullptr) record->object = handle(*p.pGraphExec);
   } else if constexpr (requires { handle(*p.phGraphExec); }) {

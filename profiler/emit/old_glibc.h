@@ -24,6 +24,9 @@ IDLESCOPE_OLD_SYMBOL(pthread_join);
 IDLESCOPE_OLD_SYMBOL(pthread_detach);
 IDLESCOPE_OLD_SYMBOL(pthread_sigmask);
 IDLESCOPE_OLD_SYMBOL(pthread_mutex_trylock);
+IDLESCOPE_OLD_SYMBOL(pthread_key_create);
+IDLESCOPE_OLD_SYMBOL(pthread_setspecific);
+IDLESCOPE_OLD_SYMBOL(pthread_attr_setstacksize);
 #pragma weak dlsym
 #pragma weak dlopen
 #pragma weak dlclose
@@ -32,4 +35,7 @@ IDLESCOPE_OLD_SYMBOL(pthread_mutex_trylock);
 #pragma weak pthread_join
 #pragma weak pthread_detach
 #pragma weak pthread_sigmask
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+#pragma weak pthread_attr_setstacksize
 #endif

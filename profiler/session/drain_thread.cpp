@@ -78,6 +78,7 @@ void* thread_main(void*) {
 }  // namespace
 
 bool start_drain_thread() {
+  if (pthread_create == nullptr) return false;  // a process without libpthread (old glibc)
   void* memory = malloc(sizeof(DeviceWindows));
   if (memory == nullptr) return false;
   windows = new (memory) DeviceWindows(options());

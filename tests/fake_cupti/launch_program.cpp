@@ -1,0 +1,61 @@
+// A training loop without a GPU: what an application does, over the fake libcupti.
+//
+// Usage: launch_program STEPS KERNELS_PER_STEP THREADS [leave]
+// In: LD_PRELOAD of the library under test. Out: the usual trace file; on stdout one line
+// with what the fake traced, which the test compares with the file. `leave`: ends by _exit.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+extern "C" {
+void fake_launch(const char* name, long duration_ns, unsigned long stream);
+void fake_copy(unsigned long bytes, int kind, unsigned long stream);
+void fake_memset(unsigned long bytes, unsigned long stream);
+void fake_synchronize(unsigned long stream);
+int fake_attached();
+unsigned long fake_kernels_traced();
+unsigned long fake_finalized();
+}
+
+namespace {
+
+void train(int steps, int kernels, unsigned long stream) {
+  char name[64];
+  for (int step = 0; step < steps; ++step) {
+    fake_copy(1 << 20, 1, stream);
+    fake_memset(4096, stream);
+    for (int i = 0; i < kernels; ++i) {
+      snprintf(name, sizeof name, "_Z6kernelILi%dEEvPf", i % 7);
+      fake_launch(name, 3000, stream);
+    }
+    fake_synchronize(stream);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 4) return 2;
+  const int steps = atoi(arguments[1]);
+  const int kernels = atoi(arguments[2]);
+  const int threads = atoi(arguments[3]);
+  using Initialize = int (*)();
+  const auto initialize = reinterpret_cast<Initialize>(dlsym(RTLD_DEFAULT, "InitializeInjection"));
+  if (initialize != nullptr) initialize();
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back(train, steps, kernels, 0x100UL + static_cast<unsigned long>(i));
+  }
+  train(steps, kernels, 0);
+  for (std::thread& thread : others) thread.join();
+  printf("kernels %lu attached %d finalized %lu injected %d\n", fake_kernels_traced(),
+         fake_attached(), fake_finalized(), initialize != nullptr ? 1 : 0);
+  fflush(stdout);
+  if (count > 4 && strcmp(arguments[4], "leave") == 0) _exit(0);
+  return 0;
+}
