@@ -126,6 +126,10 @@ FetchReading read_fetch_counters() {
   return now;
 }
 
+FetchReading read_fetch_clocks() {
+  return {clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID), -1, -1, -1, -1, -1};
+}
+
 FetchReading difference(const FetchReading& later, const FetchReading& earlier) {
   return {minus(later.wall_ns, earlier.wall_ns),
           minus(later.thread_cpu_ns, earlier.thread_cpu_ns),

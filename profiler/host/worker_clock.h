@@ -23,6 +23,9 @@ struct FetchReading {
 // Keeps two descriptors a thread open and reopens them in the child of a fork (the old ones
 // name the parent's thread).
 FetchReading read_fetch_counters();
+// Wall and thread CPU only (−1 for the rest): under a microsecond. For fetches so short that
+// the full reading would be a large part of them.
+FetchReading read_fetch_clocks();
 
 // later − earlier; −1 stays −1.
 FetchReading difference(const FetchReading& later, const FetchReading& earlier);
