@@ -95,6 +95,12 @@ bool may_grow(uint64_t bytes) {
   return true;
 }
 
+// Takes back what a failed write left behind the last whole packet. Never cuts a mapping:
+// those end before.
+void cut_at_end_locked(int descriptor) {
+  [[maybe_unused]] const int ignored = ftruncate(descriptor, static_cast<off_t>(file.end_bytes));
+}
+
 // Appends a complete packet. Process lock held, used while the file is being made too.
 int append_locked(int descriptor, const uint8_t* body, size_t size) {
   uint8_t prefix[kPacketPrefixBytes];
@@ -102,7 +108,11 @@ int append_locked(int descriptor, const uint8_t* body, size_t size) {
   const size_t prefix_bytes = static_cast<size_t>(put_varint(prefix + 1, size) - prefix);
   int error = write_all_at(descriptor, prefix, prefix_bytes, file.end_bytes);
   if (error == 0) error = write_all_at(descriptor, body, size, file.end_bytes + prefix_bytes);
-  if (error == 0) file.end_bytes += prefix_bytes + size;
+  if (error == 0) {
+    file.end_bytes += prefix_bytes + size;
+  } else {
+    cut_at_end_locked(descriptor);
+  }
   return error;
 }
 
@@ -188,6 +198,7 @@ HostChunk* make_chunk_locked(int descriptor) {
     if (error != 0) {
       munmap(memory, chunk->map_bytes);
       chunk->map = nullptr;
+      cut_at_end_locked(descriptor);
       fail_to_grow(error);
       return nullptr;
     }
@@ -409,7 +420,11 @@ bool append_packet(const uint8_t* body, size_t size) {
       error = allocate_range(descriptor, at, prefix_bytes + size);
       if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) error = 0;
     }
-    if (error == 0) file.end_bytes = at + prefix_bytes + size;
+    if (error == 0) {
+      file.end_bytes = at + prefix_bytes + size;
+    } else {
+      cut_at_end_locked(descriptor);
+    }
   }
   if (error == 0) error = write_all_at(descriptor, body, size, at + prefix_bytes);
   close(descriptor);
@@ -441,7 +456,10 @@ void prepare_host_chunk() {
   if (spare != nullptr) spare_chunk.store(spare, std::memory_order_release);
 }
 
-uint32_t file_generation() { return generation.load(std::memory_order_relaxed); }
+uint32_t file_generation() {
+  // A new process that has not had an event yet will get the next number at its first one.
+  return generation.load(std::memory_order_relaxed) + (state() == ProcessState::kNew ? 1 : 0);
+}
 
 bool recording_possible() { return configuration.present && state() != ProcessState::kOff; }
 

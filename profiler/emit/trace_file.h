@@ -58,8 +58,8 @@ uint32_t name_id(const char* text, size_t size);
 // is full.
 void prepare_host_chunk();
 
-// Number of this process in a line of forks: changes when the file does. Whoever caches
-// name ids compares it.
+// Number of this process in a line of forks: another one in the child of a fork, from its
+// first instruction on. Whoever caches name ids, thread ids or descriptors compares it.
 uint32_t file_generation();
 
 // True while events are being kept or would be (no file yet).

@@ -52,8 +52,6 @@ class _Names:
         number = self.ids.get(text)
         if number is None:
             number = _name(text)
-            if _generation() != generation:  # this name made the file
-                return number
             if len(self.ids) < 10000:
                 self.ids[text] = number
         return number
