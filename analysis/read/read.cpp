@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "analysis/read/byte_source.h"
+#include "analysis/read/kineto_json.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/sniff.h"
+#include "analysis/read/text_stream.h"
 #include "analysis/read/text_trace.h"
 #include "analysis/read/trace_reader.h"
 
@@ -83,6 +85,39 @@ std::string printable(std::string_view bytes) {
   return "\"" + text + "\"";
 }
 
+tl::unexpected<Fault> foreign_fault(const Sniffed& sniffed, const std::string& path) {
+  std::string todo(sniffed.todo);
+  if (const size_t at = todo.find("FILE"); at != todo.npos) todo.replace(at, 4, path);
+  return tl::unexpected(
+      Fault{messages::kForeignFile,
+            {{"path", path}, {"what", std::string(sniffed.what)}, {"todo", std::move(todo)}}});
+}
+
+tl::unexpected<Fault> unknown_fault(std::string_view bytes, const std::string& path) {
+  return tl::unexpected(Fault{messages::kNotATrace,
+                              {{"path", path},
+                               {"offset", "0"},
+                               {"expected", "a trace, JSON or an SQLite file"},
+                               {"found", printable(bytes)}}});
+}
+
+// The importer of JSON inflates as it goes; only its beginning is needed to know it.
+Expected<void> read_gzip(std::string_view bytes, const std::string& path, Recording& recording) {
+  std::string head(64 << 10, '\0');
+  TextStream text(bytes);
+  head.resize(text.read(head.data(), head.size()));
+  if (head.empty()) return unknown_fault(bytes, path);
+  const Sniffed inside = sniff(path, head);
+  switch (inside.format) {
+    case Format::kJson:
+      return import_kineto(bytes, path, recording);
+    case Format::kForeign:
+      return foreign_fault(inside, path);
+    default:
+      return unknown_fault(head, path);
+  }
+}
+
 Expected<void> read_one(const std::string& path, Recording& recording) {
   auto source = ByteSource::open(path);
   if (!source) return tl::unexpected(std::move(source.error()));
@@ -97,19 +132,14 @@ Expected<void> read_one(const std::string& path, Recording& recording) {
       if (!serialized) return tl::unexpected(std::move(serialized.error()));
       return read_trace(*serialized, path, recording);
     }
-    case Format::kForeign: {
-      std::string todo(sniffed.todo);
-      if (const size_t at = todo.find("FILE"); at != todo.npos) todo.replace(at, 4, path);
-      return tl::unexpected(
-          Fault{messages::kForeignFile,
-                {{"path", path}, {"what", std::string(sniffed.what)}, {"todo", std::move(todo)}}});
-    }
+    case Format::kJson:
+      return import_kineto(bytes, path, recording);
+    case Format::kGzip:
+      return read_gzip(bytes, path, recording);
+    case Format::kForeign:
+      return foreign_fault(sniffed, path);
     default:
-      return tl::unexpected(Fault{messages::kNotATrace,
-                                  {{"path", path},
-                                   {"offset", "0"},
-                                   {"expected", "a trace, JSON or an SQLite file"},
-                                   {"found", printable(bytes)}}});
+      return unknown_fault(bytes, path);
   }
 }
 

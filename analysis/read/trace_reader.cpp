@@ -399,10 +399,14 @@ void TraceReader::resolve_edges() {
 
 bool looks_like_trace(std::string_view bytes) {
   uint64_t tag = 0;
-  uint64_t size = 0;
-  uint64_t inner = 0;
-  return take_varint(bytes, tag) && tag == 0x0A && take_varint(bytes, size) &&
-         (size == 0 || (take_varint(bytes, inner) && inner == 0x0A));
+  uint64_t packet_size = 0;
+  uint64_t header_size = 0;
+  if (!take_varint(bytes, tag) || tag != 0x0A || !take_varint(bytes, packet_size)) return false;
+  if (packet_size == 0) return true;
+  const size_t before = bytes.size();
+  if (!take_varint(bytes, tag) || tag != 0x0A || !take_varint(bytes, header_size)) return false;
+  // The header fills its packet. JSON that begins with "\n{\n" has the same tags, not this.
+  return before - bytes.size() + header_size == packet_size;
 }
 
 Expected<void> read_trace(std::string_view bytes, const std::string& path, Recording& recording) {

@@ -1,0 +1,546 @@
+#include "analysis/read/kineto_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <tuple>
+
+#include "analysis/read/call_class.h"
+#include "analysis/read/decimal_time.h"
+
+namespace idlescope::read {
+namespace {
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+struct CategoryName {
+  std::string_view text;
+  RowKind kind;
+};
+
+// Left to right: today's names first. 2020-21 wrote Operator/Runtime/Kernel/Memcpy/async,
+// 2022 a mixture, 2023 and later cpu_op/cuda_runtime/kernel/gpu_memcpy/ac2g.
+constexpr CategoryName kCategories[] = {
+    {"cpu_op", RowKind::kCpuOp},
+    {"python_function", RowKind::kPython},
+    {"ac2g", RowKind::kIgnored},
+    {"cuda_runtime", RowKind::kCall},
+    {"kernel", RowKind::kKernel},
+    {"cpu_instant_event", RowKind::kIgnored},
+    {"user_annotation", RowKind::kAnnotation},
+    {"cuda_driver", RowKind::kDriverCall},
+    {"gpu_memcpy", RowKind::kCopy},
+    {"gpu_memset", RowKind::kMemset},
+    {"gpu_user_annotation", RowKind::kIgnored},
+    {"fwdbwd", RowKind::kIgnored},
+    {"cuda_sync", RowKind::kSync},
+    {"overhead", RowKind::kOverhead},
+    {"Trace", RowKind::kTrace},
+    {"Operator", RowKind::kCpuOp},
+    {"Runtime", RowKind::kCall},
+    {"Kernel", RowKind::kKernel},
+    {"Memcpy", RowKind::kCopy},
+    {"Memset", RowKind::kMemset},
+    {"async", RowKind::kIgnored},
+    {"async_gpu", RowKind::kIgnored},
+    {"async_cpu_to_gpu", RowKind::kIgnored},
+    {"forward_backward", RowKind::kIgnored},
+    {"external_correlation", RowKind::kIgnored},
+    {"cpu_to_cuda", RowKind::kIgnored},
+    {"cuda_event", RowKind::kIgnored},
+    {"gpu_pm_counter", RowKind::kIgnored},
+    {"collective_comm", RowKind::kIgnored},
+    {"cuda_profiler_range", RowKind::kMissingGpu},
+    {"hip_runtime", RowKind::kCall},
+    {"hip_driver", RowKind::kDriverCall},
+    {"xpu_runtime", RowKind::kCall},
+    {"xpu_driver", RowKind::kDriverCall},
+    {"xpu_sync", RowKind::kIgnored},
+    {"mtia_runtime", RowKind::kUnsupported},
+    {"mtia_ccp_events", RowKind::kUnsupported},
+    {"mtia_workloadd", RowKind::kUnsupported},
+    {"mtia_insight", RowKind::kUnsupported},
+    {"mtia_counters", RowKind::kUnsupported},
+    {"hpu_op", RowKind::kUnsupported},
+    {"privateuse1_runtime", RowKind::kUnsupported},
+    {"privateuse1_driver", RowKind::kUnsupported},
+    {"glow_runtime", RowKind::kUnsupported},
+};
+
+trace::OverheadKind overhead_kind(std::string_view name) {
+  if (name == "Buffer Flush") return trace::OVERHEAD_BUFFER_FLUSH;
+  if (name == "Activity Buffer Request") return trace::OVERHEAD_ACTIVITY_BUFFER_REQUEST;
+  if (name == "Instrumentation") return trace::OVERHEAD_INSTRUMENTATION;
+  if (name == "Resource") return trace::OVERHEAD_RESOURCE;
+  if (name == "Lazy Function Loading") return trace::OVERHEAD_LAZY_FUNCTION_LOADING;
+  if (name == "Command Buffer Full") return trace::OVERHEAD_COMMAND_BUFFER_FULL;
+  if (name == "Driver Compiler") return trace::OVERHEAD_DRIVER_COMPILER;
+  if (name.find("Module Loading") != name.npos) return trace::OVERHEAD_MODULE_LOADING;
+  return trace::OVERHEAD_UNKNOWN;
+}
+
+trace::RangeCategory annotation_category(std::string_view name) {
+  if (starts_with(name, "Optimizer.step#")) return trace::RANGE_OPTIMIZER;
+  if (starts_with(name, "Optimizer.zero_grad#")) return trace::RANGE_ZERO_GRAD;
+  if (starts_with(name, "DistributedDataParallel.forward")) return trace::RANGE_FORWARD;
+  if (starts_with(name, "gloo:") || starts_with(name, "mpi:")) return trace::RANGE_COMMUNICATION;
+  if (ends_with(name, "(dynamo_timed)")) return trace::RANGE_COMPILE;
+  return trace::RANGE_USER;
+}
+
+// "torch/serialization.py(941): save": torch.save, the checkpoint that scripts write.
+bool is_torch_save(std::string_view frame) {
+  return frame.find("torch/serialization.py(") != frame.npos && ends_with(frame, ": save");
+}
+
+int64_t bytes_of_type(std::string_view dtype) {
+  if (dtype == "Float" || dtype == "Int" || dtype == "float") return 4;
+  if (dtype == "Double" || dtype == "Long") return 8;
+  if (dtype == "Half" || dtype == "BFloat16") return 2;
+  return dtype.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+RowKind row_kind(std::string_view category) {
+  for (const CategoryName& name : kCategories) {
+    if (name.text.size() == category.size() && name.text == category) return name.kind;
+  }
+  return RowKind::kForeign;
+}
+
+bool KinetoRows::times(const KinetoEvent& event, Ns& begin_ns, Ns& end_ns) {
+  const std::optional<DecimalTime> begin = parse_microseconds(event.ts);
+  if (!begin) {
+    ++evidence_.bad_numbers;
+    return false;
+  }
+  if (event.dur.empty()) {
+    ++evidence_.no_duration;
+    return false;
+  }
+  const std::optional<DecimalTime> duration = parse_microseconds(event.dur);
+  Ns sum = 0;
+  if (!duration || __builtin_add_overflow(begin->ns, duration->ns, &sum)) {
+    ++evidence_.bad_numbers;
+    return false;
+  }
+  evidence_.max_decimals = std::max(evidence_.max_decimals, begin->decimals);
+  begin_ns = begin->ns;
+  end_ns = sum;
+  return true;
+}
+
+uint32_t KinetoRows::thread(const KinetoEvent& event) {
+  if (event.tid.kind == KinetoId::kNumber && event.tid.number >= 0 &&
+      event.tid.number <= UINT32_MAX) {
+    return static_cast<uint32_t>(event.tid.number);
+  }
+  // Words and ids beyond 32 bits get ids of their own at the far end.
+  std::string key = event.tid.kind == KinetoId::kNumber ? std::to_string(event.tid.number)
+                                                        : std::string(event.tid.text);
+  const auto [entry, inserted] = odd_threads_.try_emplace(
+      std::move(key), UINT32_MAX - 1 - static_cast<uint32_t>(odd_threads_.size()));
+  return entry->second;
+}
+
+uint32_t KinetoRows::device_of(const KinetoEvent& event) const {
+  if (event.device && *event.device >= 0 && *event.device < 1 << 16) {
+    return static_cast<uint32_t>(*event.device);
+  }
+  if (event.pid.kind == KinetoId::kNumber && event.pid.number >= 0 && event.pid.number < 1 << 16) {
+    return static_cast<uint32_t>(event.pid.number);
+  }
+  return 0;
+}
+
+uint32_t KinetoRows::stream_of(const KinetoEvent& event) const {
+  if (event.stream) return static_cast<uint32_t>(*event.stream);
+  if (event.tid.kind == KinetoId::kNumber) return static_cast<uint32_t>(event.tid.number);
+  // "stream 7"
+  const size_t digits = event.tid.text.find_last_not_of("0123456789");
+  const std::string_view number =
+      digits == event.tid.text.npos ? event.tid.text : event.tid.text.substr(digits + 1);
+  uint32_t stream = 0;
+  std::from_chars(number.data(), number.data() + number.size(), stream);
+  return stream;
+}
+
+uint32_t KinetoRows::correlation_of(const KinetoEvent& event) {
+  if (!event.correlation || *event.correlation == 0) return 0;
+  if (*event.correlation < 0 || *event.correlation > UINT32_MAX) {
+    ++evidence_.huge_ids;
+    return 0;
+  }
+  return static_cast<uint32_t>(*event.correlation);
+}
+
+void KinetoRows::take(const KinetoEvent& event) {
+  if (event.phase == 'M') {
+    take_metadata(event);
+    return;
+  }
+  const RowKind kind = row_kind(event.category);
+  if (event.phase != 'X') {
+    // Flows and instants carry nothing that the rows they join do not have.
+    if (kind == RowKind::kForeign) note_foreign(event);
+    return;
+  }
+  switch (kind) {
+    case RowKind::kCpuOp:
+    case RowKind::kAnnotation:
+    case RowKind::kPython:
+      take_host_range(event, kind);
+      break;
+    case RowKind::kCall:
+      take_call(event, false);
+      break;
+    case RowKind::kDriverCall:
+      take_call(event, true);
+      break;
+    case RowKind::kKernel:
+    case RowKind::kCopy:
+    case RowKind::kMemset:
+      take_op(event, kind);
+      break;
+    case RowKind::kSync:
+      take_sync(event);
+      break;
+    case RowKind::kOverhead:
+      take_overhead(event);
+      break;
+    case RowKind::kTrace: {
+      Ns begin_ns = 0;
+      Ns end_ns = 0;
+      if (times(event, begin_ns, end_ns)) builder_.window_span(begin_ns, end_ns);
+      break;
+    }
+    case RowKind::kUnsupported:
+      if (evidence_.unsupported++ == 0) evidence_.unsupported_category = event.category;
+      break;
+    case RowKind::kMissingGpu:
+      ++evidence_.missing_gpu;
+      break;
+    case RowKind::kIgnored:
+      break;
+    case RowKind::kForeign:
+      if (event.category.empty() && event.pid.kind == KinetoId::kText &&
+          (event.pid.text == "CPU functions" || event.pid.text == "CUDA functions")) {
+        take_legacy(event);
+      } else {
+        note_foreign(event);
+      }
+  }
+}
+
+void KinetoRows::take_metadata(const KinetoEvent& event) {
+  if (event.name == "process_name" &&
+      (starts_with(event.args_name, "/device:") || starts_with(event.args_name, "/host:"))) {
+    evidence_.tensorflow = true;
+  }
+  if (event.category == "dftracer") evidence_.dftracer = true;
+  if (event.name == "thread_name" && !event.args_name.empty() &&
+      event.pid.kind == KinetoId::kNumber && event.pid.number >= 1 << 16) {
+    builder_.process().thread_names.emplace(thread(event), std::string(event.args_name));
+  }
+}
+
+// torch.autograd.profiler before Kineto: no categories, the side is in the pid.
+void KinetoRows::take_legacy(const KinetoEvent& event) {
+  Ns begin_ns = 0;
+  Ns end_ns = 0;
+  ++evidence_.known;
+  if (!times(event, begin_ns, end_ns)) return;
+  if (event.pid.text == "CPU functions") {
+    builder_.saw(trace::KIND_PYTHON_RANGE);
+    builder_.add_range(event.name, trace::RANGE_FRAMEWORK_OP, thread(event), begin_ns, end_ns);
+    return;
+  }
+  OpDescriptor op;
+  op.kind = trace::OP_KERNEL;
+  op.name = builder_.strings().add(event.name);
+  const uint32_t device_id = stream_of(event);  // its tid is the device
+  op.device = builder_.device(device_id);
+  op.stream = builder_.stream(0, 0, device_id);
+  builder_.saw(trace::KIND_KERNEL);
+  builder_.add_op(builder_.op_descriptor(op), begin_ns, end_ns, 0);
+}
+
+void KinetoRows::take_host_range(const KinetoEvent& event, RowKind kind) {
+  ++evidence_.known;
+  Ns begin_ns = 0;
+  Ns end_ns = 0;
+  if (!times(event, begin_ns, end_ns)) return;
+  const uint32_t thread_id = thread(event);
+  if (event.pid.kind == KinetoId::kNumber) ++rows_by_pid_[event.pid.number];
+  if (kind == RowKind::kPython) {
+    builder_.saw(trace::KIND_PYTHON_RANGE);
+    builder_.add_range(event.name, trace::RANGE_PYTHON, thread_id, begin_ns, end_ns);
+    if (is_torch_save(event.name)) {
+      HostEvent save;
+      save.kind = trace::EVENT_CHECKPOINT;
+      save.thread_id = thread_id;
+      save.begin_ns = begin_ns;
+      save.end_ns = end_ns;
+      builder_.add_event(save);
+    }
+    return;
+  }
+  // Annotations of the profiler itself; before 2021 they were Operator rows.
+  if (starts_with(event.name, "ProfilerStep#")) {
+    if (begin_ns <= end_ns)
+      steps_.push_back({std::string(event.name), thread_id, begin_ns, end_ns});
+    builder_.saw(trace::KIND_STEP);
+    builder_.add_range(event.name, trace::RANGE_USER, thread_id, begin_ns, end_ns);
+    return;
+  }
+  if (starts_with(event.name, "enumerate(DataLoader)#")) {
+    if (begin_ns <= end_ns) {
+      loader_.push_back({std::string(event.name), thread_id, begin_ns, end_ns});
+    }
+    builder_.saw(trace::KIND_LOADER);
+    return;
+  }
+  const trace::RangeCategory category = annotation_category(event.name);
+  if (category == trace::RANGE_OPTIMIZER) {
+    HostEvent step;
+    step.kind = trace::EVENT_STEP;
+    step.thread_id = thread_id;
+    step.begin_ns = step.end_ns = end_ns;
+    step.a = trace::STEP_SOURCE_OPTIMIZER;
+    step.c = builder_.strings().add(event.name.substr(std::string_view("Optimizer.step#").size()));
+    builder_.saw(trace::KIND_STEP);
+    builder_.add_event(step);
+  }
+  builder_.saw(trace::KIND_PYTHON_RANGE);
+  builder_.add_range(event.name,
+                     kind == RowKind::kCpuOp && category == trace::RANGE_USER
+                         ? trace::RANGE_FRAMEWORK_OP
+                         : category,
+                     thread_id, begin_ns, end_ns);
+}
+
+void KinetoRows::take_call(const KinetoEvent& event, bool driver) {
+  ++evidence_.known;
+  Ns begin_ns = 0;
+  Ns end_ns = 0;
+  if (!times(event, begin_ns, end_ns)) return;
+  if (event.pid.kind == KinetoId::kNumber) ++rows_by_pid_[event.pid.number];
+  const CallName name = classify_call(event.name);
+  CallDescriptor call;
+  call.call_class = name.call_class;
+  call.copy_kind = name.copy_kind;
+  call.name = builder_.strings().add(event.name);
+  call.driver = driver || name.driver;
+  call.thread_id = thread(event);
+  if (event.bytes && *event.bytes > 0) call.bytes = static_cast<uint64_t>(*event.bytes);
+  builder_.add_call(builder_.call_descriptor(call), begin_ns, end_ns, correlation_of(event));
+  // CUPTI's runtime domain records every call of these classes; driver rows are few chosen
+  // functions, so a module load that is not there says nothing.
+  if (!call.driver) {
+    for (const trace::Kind kind :
+         {trace::KIND_CALL_LAUNCH, trace::KIND_CALL_COPY, trace::KIND_CALL_SYNC,
+          trace::KIND_CALL_ALLOC, trace::KIND_CALL_GRAPH, trace::KIND_CALL_OTHER}) {
+      builder_.saw(kind);
+    }
+  }
+  if (call.call_class == trace::CALL_LAUNCH) builder_.saw(trace::KIND_CALL_LAUNCH);
+  if (call.call_class == trace::CALL_EVENT_RECORD) builder_.saw(trace::KIND_CALL_EVENT);
+  if (call.call_class == trace::CALL_MODULE_LOAD) builder_.saw(trace::KIND_CALL_MODULE);
+}
+
+void KinetoRows::take_op(const KinetoEvent& event, RowKind kind) {
+  ++evidence_.known;
+  Ns begin_ns = 0;
+  Ns end_ns = 0;
+  if (!times(event, begin_ns, end_ns)) return;
+  const CopyName copy = parse_copy_name(event.name);
+  OpDescriptor op;
+  op.name = builder_.strings().add(event.name);
+  if (kind == RowKind::kMemset || copy.is_memset) {
+    op.kind = trace::OP_MEMSET;
+    builder_.saw(trace::KIND_MEMSET);
+  } else if (kind == RowKind::kCopy || copy.is_copy) {
+    op.kind = trace::OP_MEMCPY;
+    op.copy_kind = copy.copy_kind;
+    op.src_kind = copy.src_kind;
+    op.dst_kind = copy.dst_kind;
+    builder_.saw(trace::KIND_MEMCPY);
+  } else {
+    op.kind = trace::OP_KERNEL;
+    builder_.saw(trace::KIND_KERNEL);
+  }
+  const uint32_t device_id = device_of(event);
+  op.device = builder_.device(device_id);
+  op.context_id = event.context ? static_cast<uint32_t>(*event.context) : 0;
+  op.stream = builder_.stream(op.context_id, stream_of(event), device_id);
+  std::copy(std::begin(event.grid), std::end(event.grid), std::begin(op.grid));
+  std::copy(std::begin(event.block), std::end(event.block), std::begin(op.block));
+  const auto positive = [](const std::optional<int64_t>& value) {
+    return value && *value > 0 ? static_cast<uint64_t>(*value) : uint64_t{0};
+  };
+  op.registers_per_thread = static_cast<uint32_t>(positive(event.registers));
+  op.shared_bytes = static_cast<uint32_t>(positive(event.shared_bytes));
+  op.bytes = positive(event.bytes);
+  op.graph_id = static_cast<uint32_t>(positive(event.graph_id));
+  op.graph_node_id = positive(event.graph_node_id);
+  if (op.graph_node_id != 0) builder_.saw(trace::KIND_GRAPH_NODE);
+  builder_.add_op(builder_.op_descriptor(op), begin_ns, end_ns, correlation_of(event));
+  if (!event.collective.empty()) take_collective(event, begin_ns, end_ns);
+}
+
+void KinetoRows::take_collective(const KinetoEvent& event, Ns begin_ns, Ns end_ns) {
+  if (begin_ns > end_ns) return;
+  Collective collective;
+  collective.name = builder_.strings().add(event.collective);
+  collective.bytes = static_cast<uint64_t>(
+      std::max<int64_t>(0, event.elements.value_or(0) * bytes_of_type(event.dtype)));
+  collective.ranks = static_cast<uint32_t>(std::max<int64_t>(0, event.group_size.value_or(0)));
+  collective.correlation = correlation_of(event);
+  collective.window = 0;
+  collective.begin_ns = begin_ns;
+  collective.end_ns = end_ns;
+  std::string group(event.process_group);
+  group += '\n';
+  group += event.group_ranks;
+  collectives_.push_back({collective, std::move(group)});
+}
+
+void KinetoRows::take_sync(const KinetoEvent& event) {
+  ++evidence_.known;
+  const uint32_t correlation = correlation_of(event);
+  if (correlation == 0) return;
+  if (event.stream && *event.stream > 0 && event.name == "Stream Sync") {
+    const uint32_t context = event.context ? static_cast<uint32_t>(*event.context) : 0;
+    builder_.call_stream(correlation, builder_.stream(context, stream_of(event), device_of(event)));
+  }
+  if (event.wait_record_correlation && *event.wait_record_correlation > 0 &&
+      *event.wait_record_correlation <= UINT32_MAX) {
+    builder_.add_edge(static_cast<uint32_t>(*event.wait_record_correlation), correlation);
+  }
+}
+
+void KinetoRows::take_overhead(const KinetoEvent& event) {
+  ++evidence_.known;
+  Ns begin_ns = 0;
+  Ns end_ns = 0;
+  if (!times(event, begin_ns, end_ns)) return;
+  builder_.saw(trace::KIND_OVERHEAD);
+  const uint32_t thread_id =
+      event.tid.kind == KinetoId::kNumber && event.tid.number > 0 && event.tid.number <= UINT32_MAX
+          ? static_cast<uint32_t>(event.tid.number)
+          : 0;
+  builder_.add_overhead({overhead_kind(event.name), thread_id, begin_ns, end_ns});
+}
+
+void KinetoRows::note_foreign(const KinetoEvent& event) {
+  ++evidence_.foreign;
+  const std::string_view name = event.name;
+  if (starts_with(name, "NEGOTIATE_")) evidence_.horovod = true;
+  if (event.category == "POSIX" || event.category == "STDIO" || event.category == "dftracer" ||
+      event.category == "ai_framework") {
+    evidence_.dftracer = true;
+  }
+  if (event.category.empty() && (starts_with(name, "cu") || starts_with(name, "hip")) &&
+      classify_call(name).call_class != trace::CALL_OTHER) {
+    evidence_.cuda_calls_without_category = true;
+  }
+  if (event.phase != 'X' || event.category.empty()) return;
+  if (const auto found = evidence_.foreign_categories.find(event.category);
+      found != evidence_.foreign_categories.end()) {
+    ++found->second;
+  } else if (evidence_.foreign_categories.size() < 16) {
+    evidence_.foreign_categories.emplace(std::string(event.category), 1);
+  }
+}
+
+int64_t KinetoRows::main_pid() const {
+  int64_t best = 0;
+  uint64_t most = 0;
+  for (const auto& [pid, count] : rows_by_pid_) {
+    if (count > most) {
+      most = count;
+      best = pid;
+    }
+  }
+  return best;
+}
+
+void KinetoRows::finish_steps() {
+  std::sort(steps_.begin(), steps_.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
+  });
+  const auto mark = [this](const Span& span, Ns at_ns, int64_t number) {
+    HostEvent step;
+    step.kind = trace::EVENT_STEP;
+    step.thread_id = span.thread_id;
+    step.begin_ns = step.end_ns = at_ns;
+    step.a = trace::STEP_SOURCE_PROFILER;
+    step.b = number;
+    step.c = builder_.strings().add("ProfilerStep");
+    builder_.add_event(step);
+  };
+  bool first = true;
+  for (const Span& span : steps_) {
+    const std::string_view digits =
+        std::string_view(span.name).substr(std::string_view("ProfilerStep#").size());
+    int64_t number = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    // Steps follow each other without a gap: only the first needs a mark at its begin.
+    if (first) mark(span, span.begin_ns, number - 1);
+    mark(span, span.end_ns, number);
+    first = false;
+  }
+}
+
+void KinetoRows::finish_loader() {
+  std::sort(loader_.begin(), loader_.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
+  });
+  // One iterator per (thread, kind): epochs cannot be told apart.
+  std::map<std::pair<uint32_t, std::string>, std::pair<uint32_t, int64_t>> iterators;
+  for (const Span& span : loader_) {
+    const auto [entry, inserted] = iterators.try_emplace(
+        {span.thread_id, span.name}, static_cast<uint32_t>(iterators.size()) + 1, 0);
+    auto& [iterator, batch] = entry->second;
+    HostEvent event;
+    event.thread_id = span.thread_id;
+    event.iterator = iterator;
+    if (inserted) {
+      event.kind = trace::EVENT_LOADER_CREATE;
+      event.begin_ns = event.end_ns = span.begin_ns;
+      event.a = span.name.find("_SingleProcess") != span.name.npos ? 0 : -1;  // num_workers
+      event.c = trace::LOADER_FLAG_NONE;
+      builder_.add_event(event);
+    }
+    event.kind = trace::EVENT_LOADER_NEXT;
+    event.begin_ns = span.begin_ns;
+    event.end_ns = span.end_ns;
+    event.batch = batch++;
+    event.a = event.b = event.c = -1;
+    builder_.add_event(event);
+  }
+}
+
+void KinetoRows::finish() {
+  finish_steps();
+  finish_loader();
+  std::stable_sort(collectives_.begin(), collectives_.end(),
+                   [](const RawCollective& a, const RawCollective& b) {
+                     return a.collective.begin_ns < b.collective.begin_ns;
+                   });
+  std::map<std::string, uint64_t> sequences;
+  for (RawCollective& raw : collectives_) {
+    raw.collective.communicator = std::hash<std::string>{}(raw.group);
+    raw.collective.sequence = sequences[raw.group]++;
+    builder_.process().collectives.push_back(raw.collective);
+  }
+}
+
+}  // namespace idlescope::read
