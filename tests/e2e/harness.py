@@ -44,6 +44,33 @@ def torch_python():
     return None
 
 
+def torch_pythons():
+    """Every Python with a PyTorch of its own: IDLESCOPE_TEST_PYTHONS (colon-separated), else
+    the one of torch_python()."""
+    listed = os.environ.get("IDLESCOPE_TEST_PYTHONS")
+    if not listed:
+        only = torch_python()
+        return [only] if only else []
+    return [p for p in listed.split(":") if torch_version(p)]
+
+
+_versions = {}
+
+
+def torch_version(python):
+    """"2.11.0", or None without PyTorch."""
+    if python not in _versions:
+        found = None
+        if python and os.path.exists(python):
+            code = "import torch; print(torch.__version__.split('+')[0])"
+            probe = subprocess.run([python, "-c", code], capture_output=True,
+                                   env=clean_environment())
+            if probe.returncode == 0:
+                found = probe.stdout.decode().strip()
+        _versions[python] = found
+    return _versions[python]
+
+
 class Scratch(unittest.TestCase):
     """A test with a folder of its own as working directory of the jobs."""
 

@@ -100,9 +100,9 @@ class _Worker:
         end = _now()
         parent = 0
         if self.process:
-            import os
+            import multiprocessing
 
-            parent = os.getppid()
+            parent = multiprocessing.parent_process().pid  # not the fork server
         _event(_LOOP, self.begin, 0, 0, -1, self.number, parent, 0, end)
         _event(_EXIT, end, 0, 0, -1, self.number, 1 if failed else 0, 0, end)
         _worker_ends()
