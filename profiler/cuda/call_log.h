@@ -55,6 +55,10 @@ struct alignas(64) ThreadSlot {
   uint32_t thread_id = 0;
   uint32_t capture_depth = 0;  // nested begin/end-capture calls
   CallChunk* chunk = nullptr;
+  // The runtime call that the thread is in, so that the driver call inside it is known.
+  uint32_t outer_correlation = 0;
+  uint16_t outer_window = 0;  // low bits of the window; 0: not in a runtime call
+  uint8_t outer_class = 0;
   std::atomic<uint64_t> lost;       // no room
   std::atomic<uint64_t> callbacks;  // enter and exit, written by the owner only
 };

@@ -160,6 +160,7 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
   bool good = !failed(api_.ActivityRegisterCallbacks(&on_buffer_requested, &on_buffer_completed),
                       "cuptiActivityRegisterCallbacks", &outcome);
   if (good) {
+    record_both_domains(request.full_detail);
     open_call_window(request.window_id);
     good = enable_callbacks(&outcome);
   }

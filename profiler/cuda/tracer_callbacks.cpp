@@ -15,6 +15,7 @@ namespace {
 std::atomic<uint32_t> call_window{0};
 std::atomic<int64_t> call_window_begin_ns{0};
 std::atomic<uint64_t> foreign{0};
+std::atomic<bool> both_domains{false};
 
 std::atomic<int32_t> captures_open{0};
 std::atomic<int64_t> capture_begin_ns{0};
@@ -67,20 +68,47 @@ bool concerns_graphs(uint8_t call_class) {
   return call_class >= emit::kCallGraphInstantiate && call_class <= emit::kCallCaptureEnd;
 }
 
+// The driver call inside a runtime call of the same class says nothing new and would cost half
+// as much again, in time and in the file. Of another class (a module load inside a launch) it
+// is what explains the outer one.
+bool repeats_outer_call(const ThreadSlot& slot, uint32_t window, const CallFunction& function,
+                        uint32_t correlation) {
+  return function.domain == CUPTI_CB_DOMAIN_DRIVER_API && slot.outer_window != 0 &&
+         slot.outer_window == static_cast<uint16_t>(window) &&
+         slot.outer_correlation == correlation && slot.outer_class == function.call_class &&
+         !both_domains.load(std::memory_order_relaxed);
+}
+
+void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
+                const CUpti_CallbackData& data) {
+  if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
+  if (repeats_outer_call(*slot, window, function, data.correlationId)) {
+    *data.correlationData = 0;
+    return;
+  }
+  if (function.domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+    slot->outer_correlation = data.correlationId;
+    slot->outer_window = static_cast<uint16_t>(window);
+    slot->outer_class = function.call_class;
+  }
+  *data.correlationData = static_cast<uint64_t>(monotonic_ns()) | kEnterMark;
+}
+
 void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
                  const CUpti_CallbackData& data) {
   const uint64_t word = *data.correlationData;
-  if ((word & kEnterMask) != kEnterMark) return;
   *data.correlationData = 0;
-  const int64_t now_ns = monotonic_ns();
-  const auto begin_ns = static_cast<int64_t>(word & ~kEnterMask);
+  if (function.domain == CUPTI_CB_DOMAIN_RUNTIME_API) slot->outer_window = 0;
   // CUresult and cudaError_t are both ints with 0 for success.
   const int32_t result = data.functionReturnValue == nullptr
                              ? 0
                              : *static_cast<const int32_t*>(data.functionReturnValue);
   if (concerns_graphs(function.call_class)) {
-    note_graph(slot, function, false, result != 0, now_ns);
+    note_graph(slot, function, false, result != 0, monotonic_ns());
   }
+  if ((word & kEnterMask) != kEnterMark) return;
+  const int64_t now_ns = monotonic_ns();
+  const auto begin_ns = static_cast<int64_t>(word & ~kEnterMask);
   // Entered before this window, or not by us.
   if (begin_ns > now_ns || begin_ns < call_window_begin_ns.load(std::memory_order_relaxed)) return;
   CallRecord* record = call_log().next_record(slot, window);
@@ -99,6 +127,8 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
 
 }  // namespace
 
+void record_both_domains(bool on) { both_domains.store(on, std::memory_order_relaxed); }
+
 void open_call_window(uint32_t window_id) {
   call_window_begin_ns.store(monotonic_ns(), std::memory_order_relaxed);
   call_window.store(window_id, std::memory_order_seq_cst);
@@ -116,8 +146,7 @@ void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId 
     slot->callbacks.store(slot->callbacks.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
     if (data.callbackSite == CUPTI_API_ENTER) {
-      if (concerns_graphs(function->call_class)) note_graph(slot, *function, true, false, 0);
-      *data.correlationData = static_cast<uint64_t>(monotonic_ns()) | kEnterMark;
+      begin_call(slot, window, *function, data);
     } else {
       finish_call(slot, window, *function, data);
     }

@@ -15,6 +15,8 @@ namespace idlescope::cuda {
 // Calls are recorded into this window from now on; 0: none.
 void open_call_window(uint32_t window_id);
 uint32_t open_call_window();
+// --detail full: also the driver call inside a runtime call of the same class.
+void record_both_domains(bool on);
 
 void CUPTIAPI on_cuda_call(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                            const void* data);

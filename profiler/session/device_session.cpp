@@ -62,13 +62,16 @@ void on_step(int64_t now_ns, bool from_loader) {
   if (from_loader) {
     state.last_batch_ns.store(now_ns, std::memory_order_relaxed);
     state.batches.fetch_add(1, std::memory_order_release);
-  } else {
-    state.last_step_ns.store(now_ns, std::memory_order_relaxed);
-    state.steps.fetch_add(1, std::memory_order_release);
+    return;
   }
+  state.last_step_ns.store(now_ns, std::memory_order_relaxed);
+  const uint64_t step = state.steps.fetch_add(1, std::memory_order_release) + 1;
+  if (step == state.wake_at_step.load(std::memory_order_relaxed)) wake_drain_thread();
 }
 
 void on_capture(bool begins) {
+  // Also before CUDA is up in our eyes: a graph job is treated with care from its first window.
+  if (begins) state_of_process.captures_seen.fetch_add(1, std::memory_order_relaxed);
   if (!device_state_is_mine()) return;
   DeviceState& state = state_of_process;
   if (!begins) {
@@ -124,12 +127,13 @@ void finish_device() {
 
 void forget_device_after_fork() {
   DeviceState& state = state_of_process;
-  for (std::atomic<uint32_t>* word : {&state.wake, &state.stop, &state.ended, &state.attached,
-                                      &state.switching, &state.wish_opens, &state.windows}) {
+  for (std::atomic<uint32_t>* word :
+       {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
+        &state.wish_opens, &state.windows, &state.captures_seen}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<uint64_t>* word :
-       {&state.steps, &state.batches, &state.gpu_ops, &state.host_calls}) {
+       {&state.steps, &state.batches, &state.wake_at_step, &state.gpu_ops, &state.host_calls}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<int64_t>* word :

@@ -22,8 +22,10 @@ struct DeviceState {
   std::atomic<uint64_t> batches;  // delivered batches
   std::atomic<int64_t> last_step_ns;
   std::atomic<int64_t> last_batch_ns;
+  std::atomic<uint64_t> wake_at_step;  // the drain thread wants to see this one; 0: none
 
   std::atomic<int32_t> python_captures;  // captures that the Python side announced
+  std::atomic<uint32_t> captures_seen;   // ever, by the Python side
   std::atomic<int32_t> other_profilers;  // sessions of other tools
   std::atomic<const char*> wish;         // "api", "ctl"; consumed by the drain thread
   std::atomic<uint32_t> wish_opens;

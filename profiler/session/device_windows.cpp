@@ -62,7 +62,9 @@ SchedulerInput DeviceWindows::facts() const {
   input.records = tracer_.writer().ops();
   input.capture_open = capture_open();
   input.hands_off = state.other_profilers.load(std::memory_order_seq_cst) > 0;
-  input.graphs_in_use = cuda::graph_sightings().graph_launches > 0;
+  const cuda::GraphSightings graphs = cuda::graph_sightings();
+  input.graphs_in_use = graphs.graph_launches + graphs.graphs_made > 0 ||
+                        state.captures_seen.load(std::memory_order_relaxed) > 0;
   const cuda::VersionFacts version = tracer_.facts();
   input.reattach_allowed = !input.graphs_in_use || version.reattach_with_graphs;
   return input;
@@ -85,6 +87,9 @@ void DeviceWindows::tick() {
   const SchedulerDecision decision = scheduler_.tick(input);
   if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);
   if (decision.command == SchedulerCommand::kClose) close_window(decision.reason, input, false);
+  state.wake_at_step.store(scheduler_.next_step_of_interest(), std::memory_order_relaxed);
+  state.estimated_cost_ns.store(scheduler_.windows() == 0 ? -1 : scheduler_.spent_ns(),
+                                std::memory_order_relaxed);
 }
 
 void DeviceWindows::open_window(const char* reason, const SchedulerInput& input) {
@@ -213,7 +218,6 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   wake_all(&state.attached);
   state.detach_ns.fetch_add(outcome.detach_ns, std::memory_order_relaxed);
   state.inside_windows_ns.fetch_add(now_ns - opened_ns_, std::memory_order_relaxed);
-  state.estimated_cost_ns.store(scheduler_.spent_ns(), std::memory_order_relaxed);
   state.switching.store(0, std::memory_order_seq_cst);
   wake_all(&state.switching);
   publish();

@@ -7,12 +7,6 @@ namespace {
 // of a window whose steps are not marked.
 constexpr double kAssumedSlowdown = 0.15;
 
-int64_t mean(const int64_t* values, uint32_t count) {
-  int64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += values[i];
-  return count == 0 ? 0 : sum / count;
-}
-
 bool within(int64_t a, int64_t b, double share) {
   const auto difference = static_cast<double>(a < b ? b - a : a - b);
   return difference <= share * static_cast<double>(a < b ? b : a);
@@ -22,23 +16,51 @@ bool within(int64_t a, int64_t b, double share) {
 
 void WindowScheduler::start(int64_t now_ns) { start_ns_ = now_ns; }
 
+void WindowScheduler::Steps::add(int64_t duration_ns) {
+  constexpr uint32_t kCapacity = sizeof ns / sizeof ns[0];
+  if (count == kCapacity) {
+    for (uint32_t i = 1; i < kCapacity; ++i) ns[i - 1] = ns[i];
+    --count;
+  }
+  ns[count++] = duration_ns;
+}
+
+int64_t WindowScheduler::Steps::mean(uint32_t last) const {
+  if (last > count) last = count;
+  int64_t sum = 0;
+  for (uint32_t i = count - last; i < count; ++i) sum += ns[i];
+  return last == 0 ? 0 : sum / last;
+}
+
+int64_t WindowScheduler::Steps::median() const {
+  int64_t sorted[sizeof ns / sizeof ns[0]];
+  for (uint32_t i = 0; i < count; ++i) {  // insertion sort: at most 64
+    uint32_t at = i;
+    for (; at > 0 && sorted[at - 1] > ns[i]; --at) sorted[at] = sorted[at - 1];
+    sorted[at] = ns[i];
+  }
+  return count == 0 ? 0 : sorted[count / 2];
+}
+
 void WindowScheduler::note_steps(const SchedulerInput& input) {
   if (input.steps <= steps_seen_) return;
-  const uint64_t fresh = input.steps - steps_seen_;
+  uint64_t fresh = input.steps - steps_seen_;
   if (last_step_ns_ != 0 && input.last_step_ns > last_step_ns_) {
     const int64_t each = (input.last_step_ns - last_step_ns_) / static_cast<int64_t>(fresh);
-    if (skip_next_step_) {
-      skip_next_step_ = false;
-    } else if (open_) {
-      inside_sum_ns_ += each * static_cast<int64_t>(fresh);
-      inside_steps_ += static_cast<uint32_t>(fresh);
+    if (straddling_ != 0) {
+      // Several steps at once: the stall is spread over them, so their sum counts.
+      const int64_t excess =
+          input.last_step_ns - last_step_ns_ - plain_.median() * static_cast<int64_t>(fresh);
+      int64_t& where = straddling_ == 1 ? first_excess_ns_ : last_excess_ns_;
+      if (plain_.count != 0) where = excess < 0 ? 0 : excess;
+      const bool detached = straddling_ == 2;
+      straddling_ = 0;
+      if (detached) account();
     } else {
-      for (uint64_t i = 0; i < fresh && i < kHistory; ++i) {
-        if (plain_count_ == kHistory) {
-          for (uint32_t k = 1; k < kHistory; ++k) plain_[k - 1] = plain_[k];
-          --plain_count_;
-        }
-        plain_[plain_count_++] = each;
+      for (uint64_t i = 0; i < fresh && i < 64; ++i) (open_ ? inside_ : plain_).add(each);
+      if (open_) {
+        inside_sum_ns_ += each * static_cast<int64_t>(fresh);
+        inside_steps_ += static_cast<uint32_t>(fresh);
       }
     }
   }
@@ -49,9 +71,9 @@ void WindowScheduler::note_steps(const SchedulerInput& input) {
 // Two blocks of eight steps whose means agree within a quarter. Blocks, not single steps:
 // jobs alternate between kinds of steps (two optimizers, gradient accumulation).
 bool WindowScheduler::steady() const {
-  if (plain_count_ < 16) return false;
-  const int64_t* last = plain_ + plain_count_ - 8;
-  return within(mean(last - 8, 8), mean(last, 8), 0.25);
+  if (plain_.count < 16) return false;
+  const int64_t last = plain_.mean(8);
+  return within(2 * plain_.mean(16) - last, last, 0.25);
 }
 
 // 32, 64, 128, … and, once the gap between powers of two is long, their multiples.
@@ -155,14 +177,18 @@ SchedulerDecision WindowScheduler::when_open(const SchedulerInput& input) {
 }
 
 void WindowScheduler::opened(int64_t now_ns, int64_t attach_ns) {
+  if (straddling_ == 2) account();
   open_ = true;
   ++windows_;
   open_ns_ = now_ns;
   open_step_ = steps_seen_;
+  inside_.count = 0;
   inside_sum_ns_ = 0;
   inside_steps_ = 0;
   attach_ns_ = attach_ns;
-  skip_next_step_ = true;
+  straddling_ = 1;
+  first_excess_ns_ = -1;
+  last_excess_ns_ = -1;
   while (next_aligned_step_ <= steps_seen_) next_aligned_step_ *= 2;
 }
 
@@ -176,38 +202,60 @@ WindowCost WindowScheduler::cost_so_far() const {
   WindowCost cost;
   cost.inside_steps = inside_steps_;
   cost.inside_step_ns = inside_steps_ == 0 ? 0 : inside_sum_ns_ / inside_steps_;
-  cost.plain_steps = plain_count_ < inside_steps_ ? plain_count_ : inside_steps_;
-  cost.plain_step_ns = mean(plain_ + plain_count_ - cost.plain_steps, cost.plain_steps);
+  cost.plain_steps = plain_.count < inside_steps_ ? plain_.count : inside_steps_;
+  cost.plain_step_ns = plain_.mean(cost.plain_steps);
   return cost;
 }
 
 void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns) {
-  const WindowCost cost = cost_so_far();
-  int64_t slowed_ns = 0;
-  if (cost.inside_steps != 0 && cost.plain_steps != 0) {
-    slowed_ns = (cost.inside_step_ns - cost.plain_step_ns) * cost.inside_steps;
-    if (slowed_ns < 0) slowed_ns = 0;
-  } else {
-    slowed_ns = static_cast<int64_t>(kAssumedSlowdown * static_cast<double>(now_ns - open_ns_));
-  }
-  const int64_t cost_ns = attach_ns_ + detach_ns + slowed_ns;
-  spent_ns_ += cost_ns;
   open_ = false;
   requested_window_ = false;
-  skip_next_step_ = true;
+  closed_ns_ = now_ns;
+  detach_ns_ = detach_ns;
+  straddling_ = 2;
+  spent_before_ns_ = spent_ns_;
+  gap_ns_ = gap_ns_ == 0 ? kFirstGapNs : gap_ns_ + gap_ns_ / 2;
+  account();
+}
+
+// Books the window that was closed last; again when the step that the detach fell into has
+// ended. A stall is never longer than the attach or detach that caused it: what such a step
+// took beyond that (a checkpoint) is not ours.
+void WindowScheduler::account() {
+  int64_t slowed_ns = 0;
+  if (inside_steps_ != 0 && plain_.count != 0) {
+    slowed_ns = (inside_.median() - plain_.median()) * inside_steps_;
+  } else {
+    const int64_t length_ns = inside_steps_ != 0 ? inside_sum_ns_ : closed_ns_ - open_ns_;
+    slowed_ns = static_cast<int64_t>(kAssumedSlowdown * static_cast<double>(length_ns));
+  }
+  if (slowed_ns < 0) slowed_ns = 0;
+  const auto stall = [](int64_t excess_ns, int64_t limit_ns) {
+    return excess_ns < 0 || excess_ns > limit_ns ? limit_ns : excess_ns;
+  };
+  const int64_t cost_ns =
+      slowed_ns + stall(first_excess_ns_, attach_ns_) + stall(last_excess_ns_, detach_ns_);
+  spent_ns_ = spent_before_ns_ + cost_ns;
 
   // Such that, with the next window as dear as this one, all of them stay within the budget.
   const double budget = options_.budget > 0 ? options_.budget : 1e-6;
   const auto due_ns =
       start_ns_ + static_cast<int64_t>(static_cast<double>(spent_ns_ + cost_ns) / budget);
-  gap_ns_ = gap_ns_ == 0 ? kFirstGapNs : gap_ns_ + gap_ns_ / 2;
-  next_open_ns_ = now_ns + gap_ns_;
+  next_open_ns_ = closed_ns_ + gap_ns_;
   if (options_.several_ranks) {
-    next_open_ns_ = now_ns;  // the step number decides
+    next_open_ns_ = closed_ns_;  // the step number decides
   } else if (next_open_ns_ < due_ns) {
     next_open_ns_ = due_ns;
-    gap_ns_ = due_ns - now_ns;
   }
+}
+
+uint64_t WindowScheduler::next_step_of_interest() const {
+  if (open_) {
+    if (options_.mode == WindowMode::kFixed) return open_step_ + options_.fixed_length;
+    return options_.several_ranks ? open_step_ + kWindowSteps : 0;
+  }
+  if (options_.mode == WindowMode::kFixed && windows_ == 0) return options_.fixed_start;
+  return options_.several_ranks ? next_aligned_step_ : 0;
 }
 
 }  // namespace idlescope::session

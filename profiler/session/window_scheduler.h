@@ -45,9 +45,9 @@ struct SchedulerDecision {
   const char* reason = "";
 };
 
-// What a closed window cost, as the scheduler accounts for it.
+// Steps of a window and before it, for the WindowEnd packet.
 struct WindowCost {
-  int64_t inside_step_ns = 0;  // mean of the steps inside
+  int64_t inside_step_ns = 0;  // mean of the steps wholly inside
   int64_t plain_step_ns = 0;   // mean of as many steps before the window
   uint32_t inside_steps = 0;
   uint32_t plain_steps = 0;
@@ -87,11 +87,20 @@ class WindowScheduler {
   uint32_t windows() const { return windows_; }
   int64_t spent_ns() const { return spent_ns_; }
   int64_t next_open_ns() const { return next_open_ns_; }
+  // The step number at which a tick is wanted at once; 0: none. For ranks that must agree.
+  uint64_t next_step_of_interest() const;
 
  private:
-  static constexpr uint32_t kHistory = 64;
+  struct Steps {  // durations, newest last
+    int64_t ns[64];
+    uint32_t count = 0;
+    void add(int64_t duration_ns);
+    int64_t mean(uint32_t last) const;
+    int64_t median() const;
+  };
 
   void note_steps(const SchedulerInput& input);
+  void account();
   bool steady() const;
   bool aligned(uint64_t step) const;
   SchedulerDecision when_closed(const SchedulerInput& input);
@@ -107,18 +116,24 @@ class WindowScheduler {
   bool request_open_ = false;
   bool requested_window_ = false;
 
-  // Step durations seen while closed, newest last; a tick with several steps spreads them.
-  int64_t plain_[kHistory] = {};
-  uint32_t plain_count_ = 0;
+  // A tick that sees several steps spreads their time evenly.
+  Steps plain_ = {};
+  Steps inside_ = {};
   uint64_t steps_seen_ = 0;
   int64_t last_step_ns_ = 0;
-  bool skip_next_step_ = false;  // it straddles an attach or detach
+  // The step that the last attach or detach fell into: 0 none, 1 attach, 2 detach.
+  int straddling_ = 0;
 
   int64_t open_ns_ = 0;
   uint64_t open_step_ = 0;
   int64_t inside_sum_ns_ = 0;
   uint32_t inside_steps_ = 0;
   int64_t attach_ns_ = 0;
+  int64_t detach_ns_ = 0;
+  int64_t closed_ns_ = 0;
+  int64_t first_excess_ns_ = -1;  // of the straddling steps, against plain ones; -1: unknown
+  int64_t last_excess_ns_ = -1;
+  int64_t spent_before_ns_ = 0;
 
   uint32_t windows_ = 0;
   int64_t spent_ns_ = 0;
