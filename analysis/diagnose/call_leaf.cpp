@@ -72,8 +72,8 @@ report::Leaf CallLeaf::transfer_leaf(const read::Op* op, uint64_t bytes) const {
   if (op == nullptr) return report::XFER_OTHER;
   const read::OpDescriptor& descriptor = process_.op_descriptors[op->descriptor];
   if (pageable(descriptor)) return report::XFER_PAGEABLE;
-  const bool pinned = descriptor.src_kind == trace::MEMORY_PINNED ||
-                      descriptor.dst_kind == trace::MEMORY_PINNED;
+  const bool pinned =
+      descriptor.src_kind == trace::MEMORY_PINNED || descriptor.dst_kind == trace::MEMORY_PINNED;
   if (pinned) return report::XFER_SYNC;
   const bool to_host = descriptor.copy_kind == trace::COPY_D2H;
   const double best = constants_.pinned_bytes_per_ns[to_host];
@@ -92,8 +92,8 @@ report::Leaf CallLeaf::copy_leaf(uint32_t call) const {
       process_.call_descriptors[process_.calls[call].descriptor];
   const uint64_t bytes =
       op != nullptr ? process_.op_descriptors[op->descriptor].bytes : descriptor.bytes;
-  const trace::CopyKind kind = op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind
-                                             : descriptor.copy_kind;
+  const trace::CopyKind kind =
+      op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind : descriptor.copy_kind;
   if (bytes != 0 && bytes <= kSyncCopyBytes) {
     return kind == trace::COPY_D2H && bytes <= kScalarBytes ? report::SYNC_SCALAR
                                                             : report::SYNC_IMPLICIT;
@@ -119,8 +119,8 @@ report::Leaf CallLeaf::sync_leaf(uint32_t call) const {
     const read::CallDescriptor& descriptor = process_.call_descriptors[before.descriptor];
     const uint64_t bytes =
         op != nullptr ? process_.op_descriptors[op->descriptor].bytes : descriptor.bytes;
-    const trace::CopyKind kind = op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind
-                                               : descriptor.copy_kind;
+    const trace::CopyKind kind =
+        op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind : descriptor.copy_kind;
     if (kind == trace::COPY_D2D) break;
     if (bytes > kSyncCopyBytes) return transfer_leaf(op, bytes);
     if (bytes == 0) break;
@@ -146,8 +146,8 @@ bool CallLeaf::alloc_elsewhere(uint32_t call) const {
           case trace::CALL_FREE_DEVICE:
           case trace::CALL_ALLOC_PINNED:
           case trace::CALL_FREE_PINNED: {
-            const Ns overlap = std::min(segment.end_ns, c.end_ns) -
-                               std::max(segment.begin_ns, c.begin_ns);
+            const Ns overlap =
+                std::min(segment.end_ns, c.end_ns) - std::max(segment.begin_ns, c.begin_ns);
             if (2 * overlap >= c.end_ns - c.begin_ns) return true;
             break;
           }
@@ -195,8 +195,7 @@ report::Leaf CallLeaf::leaf(uint32_t call, Ns waited_ns) const {
     case trace::CALL_CAPTURE_END:
       return report::COMPILE_CAPTURE;
     default:
-      return length > kLongCall && device_idle ? report::COMPILE_MODULE
-                                               : report::LEAF_UNSPECIFIED;
+      return length > kLongCall && device_idle ? report::COMPILE_MODULE : report::LEAF_UNSPECIFIED;
   }
 }
 

@@ -50,8 +50,7 @@ DeviceSamples sample_device(const model::Model& model, const model::DeviceTimeli
       const trace::MemoryKind host = to_host ? descriptor.dst_kind : descriptor.src_kind;
       if (host == trace::MEMORY_PAGEABLE || host == trace::MEMORY_PINNED) {
         out.rate[host == trace::MEMORY_PAGEABLE][to_host].push_back(
-            static_cast<double>(descriptor.bytes) /
-            static_cast<double>(op.end_ns - op.begin_ns));
+            static_cast<double>(descriptor.bytes) / static_cast<double>(op.end_ns - op.begin_ns));
       }
     }
     end = std::max(end, op.end_ns);
@@ -91,8 +90,7 @@ std::vector<Ns> launch_intervals(const model::Model& model, const model::DeviceT
   size_t seen = 0;
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const read::Call& call = process.calls[i];
-    if (call.parent != kNone ||
-        !model::hands_out_work(static_cast<trace::CallClass>(classes[i]))) {
+    if (call.parent != kNone || !model::hands_out_work(static_cast<trace::CallClass>(classes[i]))) {
       continue;
     }
     const uint32_t thread = process.call_descriptors[call.descriptor].thread_id;

@@ -8,8 +8,7 @@ namespace idlescope::diagnose {
 using model::Work;
 
 DeviceStates::DeviceStates(const model::Model& model, const model::DeviceTimeline& device,
-                           const Constants& constants, const CallLeaf& calls,
-                           const GapSplit& gaps)
+                           const Constants& constants, const CallLeaf& calls, const GapSplit& gaps)
     : device_(device),
       process_(model.process_of(device)),
       owner_(model.processes[device.process]),
@@ -160,6 +159,7 @@ void DeviceStates::emit_run(const Run& run, StateSink& sink) const {
     piece.end_ns = end_ns;
     piece.leaf = leaf_of(part);
     piece.grade = part.work == Work::kMemory ? Grade::kA : run.grade;
+    piece.op = part.op;
     if (piece.leaf != report::BUSY_MEM) piece.call = process_.ops[part.op].call;
     sink.busy(piece);
   };

@@ -87,7 +87,7 @@ class DeviceStates {
   const CallLeaf& calls_;
   const GapSplit& gaps_;
   Ns host_return_max_ns_;
-  std::vector<Edge> edges_;  // by (consumer, wait)
+  std::vector<Edge> edges_;        // by (consumer, wait)
   std::vector<uint32_t> pending_;  // non-compute ops that may overlap the next absence
   std::vector<Part> parts_;
   std::vector<Run> runs_;

@@ -70,9 +70,8 @@ HostChain::HostChain(const model::Model& model, const model::DeviceTimeline& dev
 
 bool HostChain::outside_cells(Ns time_ns) const {
   if (cells_.empty()) return false;
-  const auto it = std::partition_point(cells_.begin(), cells_.end(), [&](const auto& cell) {
-    return cell.end_ns <= time_ns;
-  });
+  const auto it = std::partition_point(cells_.begin(), cells_.end(),
+                                       [&](const auto& cell) { return cell.end_ns <= time_ns; });
   return it == cells_.end() || time_ns < it->begin_ns;
 }
 
@@ -103,8 +102,7 @@ report::Leaf HostChain::range_leaf(uint32_t t, Ns time_ns, Grade& grade) const {
   if (context != nullptr) leaf = leaf_of_category(context->category);
   if (leaf == report::HOST_PYTHON && t != owner_.threads.main && owner_.threads.main != kNone) {
     // Helper threads work for what the main thread is in.
-    const model::Context* main =
-        owner_.threads.threads[owner_.threads.main].context_at(time_ns);
+    const model::Context* main = owner_.threads.threads[owner_.threads.main].context_at(time_ns);
     if (main != nullptr) leaf = leaf_of_category(main->category);
     if (leaf == report::HOST_PYTHON) {
       const auto name = process_.thread_names.find(thread.thread_id);
@@ -215,8 +213,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
   size_t index = owner_.threads.threads[t].last_before(at);
   while (at > stop_ns) {
     const ThreadTimeline& thread = owner_.threads.threads[t];
-    const Segment* segment =
-        index == ThreadTimeline::npos ? nullptr : &thread.segments[index];
+    const Segment* segment = index == ThreadTimeline::npos ? nullptr : &thread.segments[index];
     if (segment != nullptr && segment->end_ns >= at) {
       const Ns begin = std::max(stop_ns, segment->begin_ns);
       HostPiece piece = piece_of(*segment, t, begin, at);
@@ -229,8 +226,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
         const Ns before = launch_follows
                               ? launch_before(thread, index, next_launch - constants_.burst_ns)
                               : INT64_MIN;
-        const bool in_burst =
-            before != INT64_MIN && next_launch - before < constants_.burst_ns;
+        const bool in_burst = before != INT64_MIN && next_launch - before < constants_.burst_ns;
         const size_t mark = out.size();
         add_silent(t, begin, at, in_burst, hops > 0, out);
         out[mark].call = piece.call;

@@ -66,9 +66,7 @@ bool Ledger::close() {
   return complete;
 }
 
-Ns Ledger::total_ns() const {
-  return std::accumulate(totals_.begin(), totals_.end(), Ns{0});
-}
+Ns Ledger::total_ns() const { return std::accumulate(totals_.begin(), totals_.end(), Ns{0}); }
 
 void Ledger::move(size_t span, report::Leaf from, report::Leaf to, Ns ns, Grade grade) {
   const size_t a = leaf_index(from);

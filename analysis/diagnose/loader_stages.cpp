@@ -91,9 +91,8 @@ void LoaderStages::cut_fetch(const Batch& batch, uint32_t index, Ns begin_ns, Ns
       blocked = 0;
     }
     const auto share = [&](Ns of) {
-      return static_cast<Ns>(static_cast<double>(of) / static_cast<double>(load) *
-                                 static_cast<double>(part) +
-                             0.5);
+      return static_cast<Ns>(
+          static_cast<double>(of) / static_cast<double>(load) * static_cast<double>(part) + 0.5);
     };
     const report::Leaf wait =
         batch.blocked_on_storage() ? report::DATA_STORAGE : report::DATA_REMOTE;
@@ -115,7 +114,8 @@ void LoaderStages::cut_before_fetch(const Batch& batch, uint32_t index, Ns begin
     return;
   }
   const Worker& worker = history_.iterators[batch.iterator].workers[batch.worker];
-  if (worker.loop_begin_ns != 0) cutter.until(worker.loop_begin_ns, report::DATA_STARTUP, Grade::kA);
+  if (worker.loop_begin_ns != 0)
+    cutter.until(worker.loop_begin_ns, report::DATA_STARTUP, Grade::kA);
   // Batches of this worker before ours that overlap the stretch.
   const auto first = std::partition_point(
       worker.batches.begin(), worker.batches.end(),

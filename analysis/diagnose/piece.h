@@ -20,6 +20,7 @@ struct Piece {
   uint32_t call = kNone;    // Process::calls the time is charged to
   uint32_t batch = kNone;   // LoaderHistory::batches that was missing
   uint32_t thread = kNone;  // ProcessThreads::threads
+  uint32_t op = kNone;      // Process::ops, of busy time
 
   Ns length_ns() const { return end_ns - begin_ns; }
 };

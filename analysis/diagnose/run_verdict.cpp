@@ -1,0 +1,58 @@
+#include "analysis/diagnose/run_verdict.h"
+
+#include <algorithm>
+
+#include "proto/report.pb.h"
+
+namespace idlescope::diagnose {
+namespace {
+
+// Start-up once is normal in a short trial; it is the verdict only where nothing else is
+// wrong. Restarts come back every epoch and count in full.
+constexpr double kOnceOfRun = 0.5;
+constexpr double kRestartsOfRun = 0.1;
+constexpr double kStallOfRun = 0.02;
+
+}  // namespace
+
+void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
+  const double wall = static_cast<double>(run.end_ns - run.begin_ns);
+  if (wall <= 0 || run.median_step_ns <= 0) return;
+  const bool judged = out.verdict != report::CANNOT_TELL && out.verdict != report::STARTUP;
+  const bool healthy = out.verdict == report::COMPUTE || out.verdict == report::UNDERFILLED;
+  const double steady_part = 1 - static_cast<double>(run.startup_ns + run.epoch_restart_ns) / wall;
+  double steady_loss = 0;
+  if (judged && !healthy && !out.verdict_shares.empty()) {
+    steady_loss = out.verdict_shares.front().share * std::max(0.0, steady_part);
+  }
+  const auto take = [&](report::Verdict verdict, report::Leaf leaf, double share) {
+    VerdictShare own;
+    own.verdict = verdict;
+    own.share = share;
+    own.per_step_ns = share * run.mean_step_ns;
+    out.verdict = verdict;
+    out.ledger = report::LEDGER_RUN;
+    out.top_leaf = leaf;
+    out.verdict_shares.insert(out.verdict_shares.begin(), own);
+    if (out.certainty == report::CERTAINTY_UNSPECIFIED ||
+        out.certainty == report::CANNOT_TELL_YET) {
+      out.certainty = report::LIKELY;
+    }
+  };
+  const double restarts = static_cast<double>(run.epoch_restart_ns) / wall;
+  if (restarts > kRestartsOfRun && restarts > steady_loss) {
+    take(report::STARTUP, report::DATA_STARTUP, restarts);
+    return;
+  }
+  for (const RunStall& stall : run.stalls) {
+    if (stall.verdict != report::PERIODIC || stall.period_steps == 0) continue;
+    if (stall.share_of_run > kStallOfRun && stall.share_of_run > steady_loss && judged) {
+      take(report::PERIODIC, stall.leaf, stall.share_of_run);
+      return;
+    }
+  }
+  const double once = static_cast<double>(run.startup_ns) / wall;
+  if (healthy && once > kOnceOfRun) take(report::STARTUP, report::STARTUP_LEAF, once);
+}
+
+}  // namespace idlescope::diagnose
