@@ -30,7 +30,7 @@ Source::Format format_of(read::Origin origin) {
 Report build(const diagnose::Diagnosis& diagnosis, const read::Recording& recording) {
   const Context context(diagnosis, recording);
   Report report;
-  report.set_tool("idlescope 0.1.0");
+  report.set_tool("idlescope " IDLESCOPE_VERSION);
   report.set_schema(1);
   Source* source = report.mutable_source();
   for (const std::string& path : recording.paths) source->add_path(path);

@@ -1,0 +1,38 @@
+// One HTML table: header cells, rows of cells with an optional number to sort by.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/html/page_parts.h"
+
+namespace idlescope::report {
+
+struct Cell {
+  std::string text;
+  std::optional<double> number;  // right-aligned, sorted by it
+  double part = -1;              // 0 … 1: drawn as a bar behind the text
+  std::string kind;              // CSS class
+};
+
+class Table {
+ public:
+  // `sortable`: the script makes its header cells buttons.
+  Table(Page* page, std::initializer_list<const messages::Message*> columns, bool sortable = false);
+  void row(const std::vector<Cell>& cells, const std::string& id = "");
+  void end();
+
+ private:
+  Page* page_;
+};
+
+Cell word(std::string text, std::string kind = "");
+Cell time_cell(int64_t ns);
+Cell number_cell(std::string text, double number, double part = -1);
+
+// Two columns: a name and a value.
+void fact(Page* page, const messages::Message& name, const std::string& value);
+
+}  // namespace idlescope::report
