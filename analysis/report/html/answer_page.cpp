@@ -112,20 +112,23 @@ void whisker(const Forecast& forecast, double right, Page* page) {
   };
   page->html.open("svg",
                   {{"class", "whisker"}, {"viewBox", "0 0 240 24"}, {"aria-hidden", "true"}});
-  page->html.empty("line",
-                   {{"x1", "8"}, {"x2", "232"}, {"y1", "18"}, {"y2", "18"}, {"class", "axis"}});
+  page->html.element(
+      "line", {{"x1", "8"}, {"x2", "232"}, {"y1", "18"}, {"y2", "18"}, {"class", "axis"}}, "");
   if (forecast.bound_only()) {
-    page->html.empty(
+    page->html.element(
         "line",
-        {{"x1", "8"}, {"x2", x(forecast.speedup())}, {"y1", "9"}, {"y2", "9"}, {"class", "bound"}});
+        {{"x1", "8"}, {"x2", x(forecast.speedup())}, {"y1", "9"}, {"y2", "9"}, {"class", "bound"}},
+        "");
   } else {
-    page->html.empty("line", {{"x1", x(forecast.speedup_ci().low())},
-                              {"x2", x(forecast.speedup_ci().high())},
-                              {"y1", "9"},
-                              {"y2", "9"},
-                              {"class", "range"}});
-    page->html.empty("circle",
-                     {{"cx", x(forecast.speedup())}, {"cy", "9"}, {"r", "5"}, {"class", "dot"}});
+    page->html.element("line",
+                       {{"x1", x(forecast.speedup_ci().low())},
+                        {"x2", x(forecast.speedup_ci().high())},
+                        {"y1", "9"},
+                        {"y2", "9"},
+                        {"class", "range"}},
+                       "");
+    page->html.element(
+        "circle", {{"cx", x(forecast.speedup())}, {"cy", "9"}, {"r", "5"}, {"class", "dot"}}, "");
   }
   page->html.element("text", {{"x", "8"}, {"y", "16"}}, "1x");
   page->html.element("text", {{"x", "232"}, {"y", "16"}, {"text-anchor", "end"}}, speedup(right));
@@ -174,7 +177,9 @@ void rest(Page* page) {
   page->html.open("div", {{"class", "rest"}});
   if (report.has_check()) {
     page->html.open("div").element("h2", {}, page->words(messages::kAnswerCheck));
-    page->html.element("p", {}, page->words(report.check()));
+    if (page->words(report.check()) != report.check_command()) {
+      page->html.element("p", {}, page->words(report.check()));
+    }
     if (!report.check_command().empty()) copy_box(report.check_command(), page);
     page->html.close();
   }

@@ -382,10 +382,10 @@
     const ink = style.getPropertyValue("--ink"), soft = style.getPropertyValue("--soft"), panel = style.getPropertyValue("--panel"), focus = style.getPropertyValue("--focus");
     const last = data.steps[data.steps.length - 1];
     const x = d3.scaleLinear([0, last[AT] + last[LENGTH]], [left, width - right]);
-    // Rare stalls must not flatten the rest: logarithmic when they are more than 20 times longer.
+    // Rare stalls must not flatten the rest: logarithmic when they are much longer.
     const lengths = data.steps.map((step) => step[LENGTH]).filter((ns) => ns > 0).sort(d3.ascending);
     const middle = d3.quantile(lengths, .5) || 1, most = lengths[lengths.length - 1] || 1;
-    const y = most > 20 * middle
+    const y = most > 6 * middle
       ? d3.scaleLog([Math.max(1, lengths[0] * .8), most * 1.2], [height - bottom, top])
       : d3.scaleLinear([0, most * 1.08], [height - bottom, top]);
     const unit = unitOf(middle), runUnit = unitOf(x.domain()[1]);

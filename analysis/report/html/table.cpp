@@ -9,40 +9,48 @@
 namespace idlescope::report {
 
 Table::Table(Page* page, std::initializer_list<const messages::Message*> columns, bool sortable)
-    : page_(page) {
-  page_->html.open("div", {{"class", "scroll"}});
-  page_->html.open("table", {{"class", sortable ? "sortable" : ""}}).open("thead").open("tr");
-  for (const messages::Message* column : columns) {
-    page_->html.element("th", {{"scope", "col"}}, page_->words(*column));
-  }
-  page_->html.close().close().open("tbody");
+    : page_(page), columns_(columns), sortable_(sortable) {}
+
+void Table::row(std::vector<Cell> cells, std::string id) {
+  rows_.push_back({std::move(cells), std::move(id)});
 }
 
-void Table::row(const std::vector<Cell>& cells, const std::string& id) {
-  if (id.empty()) {
-    page_->html.open("tr");
-  } else {
-    page_->html.open("tr", {{"id", id}});
+void Table::end() {
+  Markup& html = page_->html;
+  html.open("div", {{"class", "scroll"}});
+  html.open("table", {{"class", sortable_ ? "sortable" : ""}}).open("thead").open("tr");
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    // A column of numbers has its name above the numbers.
+    const bool numbers = !rows_.empty() && i < rows_[0].cells.size() && rows_[0].cells[i].number;
+    html.element("th", {{"scope", "col"}, {"class", numbers ? "number" : ""}},
+                 page_->words(*columns_[i]));
   }
-  for (const Cell& cell : cells) {
-    const std::string kind = cell.kind + (cell.number ? " number" : "");
-    if (cell.part >= 0) {
-      const std::string style =
-          fmt::format("--part:{:.1f}%", 100 * std::clamp(cell.part, 0.0, 1.0));
-      page_->html.open("td", {{"class", kind + " part"},
-                              {"style", style},
-                              {"data-v", fmt::format("{:.6g}", cell.number.value_or(cell.part))}});
-    } else if (cell.number) {
-      page_->html.open("td", {{"class", kind}, {"data-v", fmt::format("{:.10g}", *cell.number)}});
+  html.close().close().open("tbody");
+  for (const Row& row : rows_) {
+    if (row.id.empty()) {
+      html.open("tr");
     } else {
-      page_->html.open("td", {{"class", kind}});
+      html.open("tr", {{"id", row.id}});
     }
-    page_->html.text(cell.text).close();
+    for (const Cell& cell : row.cells) {
+      const std::string kind = cell.kind + (cell.number ? " number" : "");
+      if (cell.part >= 0) {
+        const std::string style =
+            fmt::format("--part:{:.1f}%", 100 * std::clamp(cell.part, 0.0, 1.0));
+        html.open("td", {{"class", kind + " part"},
+                         {"style", style},
+                         {"data-v", fmt::format("{:.6g}", cell.number.value_or(cell.part))}});
+      } else if (cell.number) {
+        html.open("td", {{"class", kind}, {"data-v", fmt::format("{:.10g}", *cell.number)}});
+      } else {
+        html.open("td", {{"class", kind}});
+      }
+      html.text(cell.text).close();
+    }
+    html.close();
   }
-  page_->html.close();
+  html.close().close().close();
 }
-
-void Table::end() { page_->html.close().close().close(); }
 
 Cell word(std::string text, std::string kind) {
   return {std::move(text), std::nullopt, -1, std::move(kind)};

@@ -21,11 +21,18 @@ class Table {
  public:
   // `sortable`: the script makes its header cells buttons.
   Table(Page* page, std::initializer_list<const messages::Message*> columns, bool sortable = false);
-  void row(const std::vector<Cell>& cells, const std::string& id = "");
-  void end();
+  void row(std::vector<Cell> cells, std::string id = "");
+  void end();  // writes it
 
  private:
+  struct Row {
+    std::vector<Cell> cells;
+    std::string id;
+  };
   Page* page_;
+  std::vector<const messages::Message*> columns_;
+  bool sortable_;
+  std::vector<Row> rows_;
 };
 
 Cell word(std::string text, std::string kind = "");
