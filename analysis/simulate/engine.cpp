@@ -1,0 +1,527 @@
+#include "analysis/simulate/engine.h"
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+#include <unordered_map>
+
+#include "analysis/simulate/shared_resource.h"
+
+namespace idlescope::simulate {
+namespace {
+
+struct ThreadState {
+  size_t pc = 0;
+  Ns begin_ns = 0;           // of the current instruction
+  bool running = false;      // current instruction has been started
+  Ns locked_until_ns = 0;
+  uint32_t waiting_ops = 0;  // ops the current kSync / blocking kLaunch still waits for
+  std::deque<uint32_t> items;  // pin threads
+  bool done = false;
+};
+
+struct LockState {
+  uint32_t holder = kNone;
+  std::deque<uint32_t> queue;       // threads that want to take it
+  std::vector<uint32_t> observers;  // threads that wait until nobody holds it
+};
+
+struct OpState {
+  bool launched = false;
+  bool resolved = false;
+  uint32_t missing = 0;      // predecessors whose end is not known yet
+  Ns ready_ns = 0;           // by its launch
+  uint32_t stream_before = kNone;
+};
+
+struct Event {
+  Ns time;
+  uint64_t sequence;
+  uint32_t thread;           // kNone: a shared resource
+  uint32_t resource;
+  uint64_t generation;
+  bool operator>(const Event& other) const {
+    return time != other.time ? time > other.time : sequence > other.sequence;
+  }
+};
+
+class Engine {
+ public:
+  explicit Engine(const Program& program);
+  Execution run();
+
+ private:
+  // Threads.
+  void schedule(uint32_t thread, Ns time);
+  void proceed(uint32_t thread, Ns now);
+  bool start(uint32_t thread, const Instruction& in, Ns now);
+  void finish(uint32_t thread, Ns now);
+  void proceed_pin(uint32_t thread, Ns now);
+  bool start_launch(uint32_t thread, const Instruction& in, Ns now);
+  bool start_sync(uint32_t thread, const Instruction& in, Ns now);
+  void end_wait(uint32_t thread, Ns now);
+  void set_flag(uint32_t flag, uint32_t thread, Ns now);
+  void unlock(uint32_t lock, Ns now);
+  bool driver_locked(uint32_t thread) const;
+  Ns record_cost(uint32_t thread) const;
+  // Ops.
+  void launch_op(uint32_t op, uint32_t thread, Ns now, Ns ready_ns);
+  void resolve(uint32_t op);
+  void settle(uint32_t op);
+  uint32_t engine_of(const OpSpec& spec) const;
+  // Shared resources: worker cores, then one storage per rank.
+  void enter(uint32_t resource, uint32_t thread, Ns work_ns, Ns now);
+  void reschedule(uint32_t resource, Ns now);
+
+  const Program& program_;
+  Execution out_;
+  std::vector<ThreadState> threads_;
+  std::vector<LockState> locks_;
+  std::vector<OpState> ops_;
+  std::vector<uint32_t> last_on_stream_;
+  std::vector<std::deque<uint32_t>> queued_;    // by stream: launched, maybe not begun
+  std::vector<uint32_t> last_on_engine_;        // by rank and direction
+  std::unordered_map<uint32_t, std::vector<uint32_t>> op_waiters_;      // threads
+  std::unordered_map<uint32_t, std::vector<uint32_t>> op_dependents_;   // ops
+  std::unordered_map<uint32_t, std::vector<uint32_t>> flag_waiters_;
+  std::vector<std::vector<uint32_t>> arrived_;  // by collective
+  std::vector<SharedResource> resources_;
+  std::vector<uint64_t> generation_;
+  std::vector<int32_t> open_window_;            // by rank; -1: none
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  uint64_t sequence_ = 0;
+  uint32_t launches_ = 0;
+  size_t working_ = 0;                          // threads that must reach their end
+  Ns now_ = 0;
+};
+
+Engine::Engine(const Program& program)
+    : program_(program),
+      threads_(program.threads.size()),
+      locks_(program.locks),
+      ops_(program.ops.size()),
+      last_on_stream_(size_t{program.ranks} * kStreams, kNone),
+      queued_(size_t{program.ranks} * kStreams),
+      last_on_engine_(size_t{program.ranks} * 2, kNone),
+      arrived_(program.collective_ranks.size()),
+      generation_(size_t{1} + program.ranks, 0),
+      open_window_(program.ranks, -1) {
+  out_.threads.resize(program.threads.size());
+  out_.ops.resize(program.ops.size());
+  out_.flag_ns.assign(program.flags, -1);
+  out_.flag_thread.assign(program.flags, kNone);
+  out_.mark_begin_ns.assign(program.marks.size(), -1);
+  out_.mark_end_ns.assign(program.marks.size(), -1);
+  out_.mark_thread.assign(program.marks.size(), kNone);
+  resources_.emplace_back(program.machine.worker_cores);
+  for (uint16_t r = 0; r < program.ranks; ++r) resources_.emplace_back(program.storage_streams);
+}
+
+void Engine::schedule(uint32_t thread, Ns time) {
+  events_.push({time, sequence_++, thread, 0, 0});
+}
+
+void Engine::enter(uint32_t resource, uint32_t thread, Ns work_ns, Ns now) {
+  resources_[resource].add(thread, work_ns, now);
+  reschedule(resource, now);
+}
+
+void Engine::reschedule(uint32_t resource, Ns now) {
+  ++generation_[resource];
+  Ns done = resources_[resource].next_done(now);
+  if (done >= 0) events_.push({done, sequence_++, kNone, resource, generation_[resource]});
+}
+
+Ns Engine::record_cost(uint32_t thread) const {
+  return open_window_[program_.threads[thread].rank] >= 0 ? program_.machine.record_call_ns : 0;
+}
+
+bool Engine::driver_locked(uint32_t thread) const {
+  uint32_t holder = locks_[program_.threads[thread].rank].holder;
+  return holder != kNone && holder != thread;
+}
+
+// ---------------------------------------------------------------- device ops
+
+uint32_t Engine::engine_of(const OpSpec& spec) const {
+  if (spec.kind != trace::OP_MEMCPY) return kNone;
+  if (spec.copy_kind == trace::COPY_H2D) return spec.rank * 2U;
+  if (spec.copy_kind == trace::COPY_D2H) return spec.rank * 2U + 1;
+  return kNone;
+}
+
+void Engine::launch_op(uint32_t op, uint32_t thread, Ns now, Ns ready_ns) {
+  const OpSpec& spec = program_.ops[op];
+  OpState& state = ops_[op];
+  OpRun& run = out_.ops[op];
+  size_t stream = size_t{spec.rank} * kStreams + spec.stream;
+  state.launched = true;
+  state.ready_ns = ready_ns;
+  state.stream_before = last_on_stream_[stream];
+  run.thread = thread;
+  run.segment = static_cast<uint32_t>(out_.threads[thread].size());
+  run.order = launches_++;
+  last_on_stream_[stream] = op;
+  std::deque<uint32_t>& queue = queued_[stream];
+  while (!queue.empty() && ops_[queue.front()].resolved && out_.ops[queue.front()].begin_ns <= now) {
+    queue.pop_front();
+  }
+  queue.push_back(op);
+
+  auto depend = [&](uint32_t on) {
+    if (ops_[on].resolved) return;
+    op_dependents_[on].push_back(op);
+    ++state.missing;
+  };
+  if (state.stream_before != kNone) depend(state.stream_before);
+  for (uint32_t i = 0; i < spec.dep_count; ++i) depend(program_.deps[spec.first_dep + i]);
+  if (state.missing == 0) resolve(op);
+}
+
+// All predecessors have a known end: the begin follows.
+void Engine::resolve(uint32_t op) {
+  const OpSpec& spec = program_.ops[op];
+  const Machine& machine = program_.machine;
+  OpRun& run = out_.ops[op];
+  run.begin_ns = ops_[op].ready_ns;
+  run.bound = Bound::kLaunch;
+  auto bind = [&](Bound bound, uint32_t by, Ns gap) {
+    Ns time = out_.ops[by].end_ns + gap;
+    if (time <= run.begin_ns) return;
+    run.begin_ns = time;
+    run.bound = bound;
+    run.bound_op = by;
+  };
+  uint32_t before = ops_[op].stream_before;
+  if (before != kNone) {
+    bool same_graph = spec.graph != 0 && spec.node > 0 && program_.ops[before].graph == spec.graph;
+    bind(Bound::kStream, before, same_graph ? machine.graph_gap_ns : machine.dispatch_gap_ns);
+  }
+  for (uint32_t i = 0; i < spec.dep_count; ++i) {
+    bind(Bound::kEvent, program_.deps[spec.first_dep + i], machine.event_gap_ns);
+  }
+  uint32_t engine = engine_of(spec);
+  if (engine != kNone) {
+    if (last_on_engine_[engine] != kNone) {
+      bind(Bound::kEngine, last_on_engine_[engine], machine.dispatch_gap_ns);
+    }
+    last_on_engine_[engine] = op;
+  }
+  if (spec.collective == kNone) {
+    run.end_ns = run.begin_ns + spec.duration_ns;
+    settle(op);
+    return;
+  }
+  std::vector<uint32_t>& arrived = arrived_[spec.collective];
+  arrived.push_back(op);
+  if (arrived.size() < program_.collective_ranks[spec.collective]) return;
+  Ns last = 0;
+  for (uint32_t other : arrived) last = std::max(last, out_.ops[other].begin_ns);
+  for (uint32_t other : arrived) {
+    out_.ops[other].end_ns = last + program_.ops[other].duration_ns;
+  }
+  std::vector<uint32_t> group = arrived;
+  for (uint32_t other : group) settle(other);
+}
+
+// The end of an op is known: tell the ops and threads that wait for it.
+void Engine::settle(uint32_t op) {
+  ops_[op].resolved = true;
+  out_.end_ns = std::max(out_.end_ns, out_.ops[op].end_ns);
+  if (auto it = op_waiters_.find(op); it != op_waiters_.end()) {
+    std::vector<uint32_t> waiters = std::move(it->second);
+    op_waiters_.erase(it);
+    for (uint32_t thread : waiters) {
+      if (--threads_[thread].waiting_ops == 0) end_wait(thread, now_);
+    }
+  }
+  if (auto it = op_dependents_.find(op); it != op_dependents_.end()) {
+    std::vector<uint32_t> dependents = std::move(it->second);
+    op_dependents_.erase(it);
+    for (uint32_t other : dependents) {
+      if (--ops_[other].missing == 0) resolve(other);
+    }
+  }
+}
+
+// ------------------------------------------------------------------ threads
+
+bool Engine::start_launch(uint32_t thread, const Instruction& in, Ns now) {
+  ThreadState& state = threads_[thread];
+  if (driver_locked(thread)) {
+    locks_[program_.threads[thread].rank].observers.push_back(thread);
+    return false;
+  }
+  if (now > state.begin_ns && state.locked_until_ns == 0) state.locked_until_ns = now;
+  const OpSpec& first = program_.ops[in.arg];
+  std::deque<uint32_t>& queue = queued_[size_t{first.rank} * kStreams + first.stream];
+  while (!queue.empty() && ops_[queue.front()].resolved && out_.ops[queue.front()].begin_ns <= now) {
+    queue.pop_front();
+  }
+  if (static_cast<int64_t>(queue.size()) >= program_.machine.queue_depth) {
+    uint32_t front = queue.front();
+    if (ops_[front].resolved) {
+      schedule(thread, out_.ops[front].begin_ns);
+    } else {
+      state.waiting_ops = 1;
+      op_waiters_[front].push_back(thread);
+    }
+    return false;
+  }
+  Ns latency = std::max(program_.machine.launch_latency_ns, in.ns);
+  for (uint32_t i = 0; i < in.count; ++i) launch_op(in.arg + i, thread, now, now + latency);
+  state.running = true;
+  if (!in.blocking) {
+    schedule(thread, now + in.ns + record_cost(thread));
+    return false;
+  }
+  uint32_t last = in.arg + in.count - 1;
+  if (ops_[last].resolved) {
+    end_wait(thread, now);
+  } else {
+    state.waiting_ops = 1;
+    op_waiters_[last].push_back(thread);
+  }
+  return false;
+}
+
+bool Engine::start_sync(uint32_t thread, const Instruction& in, Ns now) {
+  ThreadState& state = threads_[thread];
+  state.running = true;
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint32_t op = program_.targets[in.arg + i];
+    if (ops_[op].resolved) continue;
+    op_waiters_[op].push_back(thread);
+    ++state.waiting_ops;
+  }
+  if (state.waiting_ops == 0) end_wait(thread, now);
+  return false;
+}
+
+// The ops that a thread waits for have known ends: schedule its return. Also wakes a launch
+// that found the queue full.
+void Engine::end_wait(uint32_t thread, Ns now) {
+  const Instruction& in = program_.threads[thread].code[threads_[thread].pc];
+  if (!threads_[thread].running) {
+    schedule(thread, now);
+    return;
+  }
+  Ns last = 0;
+  if (in.what == Do::kLaunch) {
+    last = out_.ops[in.arg + in.count - 1].end_ns;
+  } else {
+    for (uint32_t i = 0; i < in.count; ++i) {
+      last = std::max(last, out_.ops[program_.targets[in.arg + i]].end_ns);
+    }
+  }
+  const Machine& machine = program_.machine;
+  Ns back = last > now ? last + machine.sync_return_ns : now + machine.sync_call_ns;
+  if (in.what == Do::kSync) back += in.ns;
+  schedule(thread, back + record_cost(thread));
+}
+
+void Engine::set_flag(uint32_t flag, uint32_t thread, Ns now) {
+  if (out_.flag_ns[flag] >= 0) return;
+  out_.flag_ns[flag] = now;
+  out_.flag_thread[flag] = thread;
+  uint32_t item = flag < program_.pin_item_of_flag.size() ? program_.pin_item_of_flag[flag] : kNone;
+  if (item != kNone) {
+    uint32_t pin = program_.pin_items[item].thread;
+    threads_[pin].items.push_back(item);
+    if (!threads_[pin].running) proceed_pin(pin, now);
+  }
+  auto it = flag_waiters_.find(flag);
+  if (it == flag_waiters_.end()) return;
+  std::vector<uint32_t> waiters = std::move(it->second);
+  flag_waiters_.erase(it);
+  for (uint32_t other : waiters) {
+    threads_[other].running = true;
+    schedule(other, now + program_.threads[other].code[threads_[other].pc].ns);
+  }
+}
+
+void Engine::unlock(uint32_t lock, Ns now) {
+  LockState& state = locks_[lock];
+  state.holder = kNone;
+  if (!state.queue.empty()) {
+    state.holder = state.queue.front();
+    state.queue.pop_front();
+    threads_[state.holder].running = true;
+    schedule(state.holder, now);
+    return;
+  }
+  for (uint32_t thread : state.observers) schedule(thread, now);
+  state.observers.clear();
+}
+
+// A pin thread takes arrived items in order: allocate (under the driver lock), copy, hand over.
+void Engine::proceed_pin(uint32_t thread, Ns now) {
+  ThreadState& state = threads_[thread];
+  LockState& driver = locks_[program_.threads[thread].rank];
+  if (state.running) {
+    const PinItem& item = program_.pin_items[state.items.front()];
+    if (item.allocate_ns > 0 && state.waiting_ops == 1) {
+      state.waiting_ops = 0;  // allocation done, now the copy
+      unlock(program_.threads[thread].rank, now);
+      schedule(thread, now + item.copy_ns);
+      return;
+    }
+    out_.threads[thread].push_back({state.begin_ns, now, state.items.front(), state.locked_until_ns});
+    uint32_t flag = item.result_flag;
+    state.items.pop_front();
+    state.running = false;
+    set_flag(flag, thread, now);
+  }
+  if (state.items.empty()) return;
+  const PinItem& item = program_.pin_items[state.items.front()];
+  state.running = true;
+  state.begin_ns = now;
+  state.locked_until_ns = now + item.allocate_ns;
+  if (item.allocate_ns > 0 && driver.holder == kNone) {
+    driver.holder = thread;
+    state.waiting_ops = 1;
+    schedule(thread, now + item.allocate_ns);
+  } else {
+    schedule(thread, now + item.allocate_ns + item.copy_ns);
+  }
+}
+
+// Begins an instruction. True: it takes no time and is finished.
+bool Engine::start(uint32_t thread, const Instruction& in, Ns now) {
+  ThreadState& state = threads_[thread];
+  const ThreadSpec& spec = program_.threads[thread];
+  switch (in.what) {
+    case Do::kRun:
+      if (in.ns <= 0) return true;
+      state.running = true;
+      if (spec.shared_cores) {
+        enter(0, thread, in.ns, now);
+      } else {
+        schedule(thread, now + in.ns);
+      }
+      return false;
+    case Do::kPause:
+      if (in.ns <= 0) return true;
+      state.running = true;
+      schedule(thread, now + in.ns);
+      return false;
+    case Do::kIo:
+      if (in.ns <= 0) return true;
+      state.running = true;
+      enter(1U + spec.rank, thread, in.ns, now);
+      return false;
+    case Do::kLaunch:
+      return start_launch(thread, in, now);
+    case Do::kSync:
+      return start_sync(thread, in, now);
+    case Do::kCall:
+      if (driver_locked(thread)) {
+        locks_[spec.rank].observers.push_back(thread);
+        return false;
+      }
+      if (now > state.begin_ns) state.locked_until_ns = now;
+      state.running = true;
+      schedule(thread, now + in.ns + record_cost(thread));
+      return false;
+    case Do::kSet:
+      set_flag(in.arg, thread, now);
+      return true;
+    case Do::kAwait:
+      if (out_.flag_ns[in.arg] >= 0) return true;
+      flag_waiters_[in.arg].push_back(thread);
+      return false;
+    case Do::kLock: {
+      LockState& lock = locks_[in.arg];
+      if (lock.holder == kNone) {
+        lock.holder = thread;
+        return true;
+      }
+      lock.queue.push_back(thread);
+      return false;
+    }
+    case Do::kUnlock:
+      unlock(in.arg, now);
+      return true;
+    case Do::kMarkBegin:
+      out_.mark_begin_ns[in.arg] = now;
+      out_.mark_thread[in.arg] = thread;
+      return true;
+    case Do::kMarkEnd:
+      out_.mark_end_ns[in.arg] = now;
+      return true;
+    case Do::kWindowOpen:
+      open_window_[spec.rank] = static_cast<int32_t>(out_.windows.size());
+      out_.windows.push_back({spec.rank, now, -1});
+      return true;
+    case Do::kWindowClose:
+      if (open_window_[spec.rank] >= 0) {
+        out_.windows[static_cast<size_t>(open_window_[spec.rank])].end_ns = now;
+        open_window_[spec.rank] = -1;
+      }
+      return true;
+  }
+  return true;
+}
+
+// The current instruction is over: log it.
+void Engine::finish(uint32_t thread, Ns now) {
+  ThreadState& state = threads_[thread];
+  if (now > state.begin_ns) {
+    out_.threads[thread].push_back(
+        {state.begin_ns, now, static_cast<uint32_t>(state.pc), state.locked_until_ns});
+  }
+  ++state.pc;
+  state.begin_ns = now;
+  state.running = false;
+  state.locked_until_ns = 0;
+}
+
+void Engine::proceed(uint32_t thread, Ns now) {
+  const std::vector<Instruction>& code = program_.threads[thread].code;
+  ThreadState& state = threads_[thread];
+  if (state.done) return;
+  if (state.running) finish(thread, now);
+  while (state.pc < code.size()) {
+    if (!start(thread, code[state.pc], now)) return;
+    finish(thread, now);
+  }
+  state.done = true;
+  if (program_.threads[thread].role != Role::kBackground) --working_;
+}
+
+Execution Engine::run() {
+  for (uint32_t t = 0; t < program_.threads.size(); ++t) {
+    Role role = program_.threads[t].role;
+    if (role == Role::kPin) continue;
+    if (role != Role::kBackground) ++working_;
+    schedule(t, 0);
+  }
+  while (!events_.empty() && working_ > 0) {
+    Event event = events_.top();
+    events_.pop();
+    now_ = event.time;
+    if (event.thread != kNone) {
+      if (program_.threads[event.thread].role == Role::kPin) {
+        proceed_pin(event.thread, now_);
+      } else {
+        proceed(event.thread, now_);
+      }
+    } else if (event.generation == generation_[event.resource]) {
+      std::vector<uint32_t> done = resources_[event.resource].take_done(now_);
+      reschedule(event.resource, now_);
+      for (uint32_t thread : done) proceed(thread, now_);
+    }
+  }
+  out_.end_ns = std::max(out_.end_ns, now_);
+  for (WindowRun& window : out_.windows) {
+    if (window.end_ns < 0) window.end_ns = out_.end_ns;
+  }
+  out_.complete = working_ == 0;
+  return out_;
+}
+
+}  // namespace
+
+Execution execute(const Program& program) { return Engine(program).run(); }
+
+}  // namespace idlescope::simulate
