@@ -31,9 +31,9 @@ int64_t bell(uint64_t bits) {
 int64_t exp2_q16(int64_t x) {
   int64_t whole = x >> 16;
   int64_t f = x & 0xFFFF;
-  int64_t p = 5170;                  // 0.0789
-  p = 14702 + ((p * f) >> 16);       // 0.2243
-  p = 45590 + ((p * f) >> 16);       // 0.6957
+  int64_t p = 5170;             // 0.0789
+  p = 14702 + ((p * f) >> 16);  // 0.2243
+  p = 45590 + ((p * f) >> 16);  // 0.6957
   p = 65536 + ((p * f) >> 16);
   return whole >= 0 ? p << whole : p >> -whole;
 }
@@ -64,7 +64,8 @@ Ns Draws::jitter(Ns mean, int64_t cv_permille, uint64_t what, uint64_t index) co
 
 Ns Draws::tail(Ns median, int64_t sigma_permille, uint64_t what, uint64_t index) const {
   if (median <= 0 || sigma_permille <= 0) return std::max<Ns>(median, 0);
-  int64_t octaves_q16 = scale(bell(bits(what, index)) * 65536 / 1000, sigma_permille, kBellDeviation);
+  int64_t octaves_q16 =
+      scale(bell(bits(what, index)) * 65536 / 1000, sigma_permille, kBellDeviation);
   return scale(median, exp2_q16(octaves_q16), 65536);
 }
 

@@ -12,10 +12,10 @@ namespace {
 
 struct ThreadState {
   size_t pc = 0;
-  Ns begin_ns = 0;           // of the current instruction
-  bool running = false;      // current instruction has been started
+  Ns begin_ns = 0;       // of the current instruction
+  bool running = false;  // current instruction has been started
   Ns locked_until_ns = 0;
-  uint32_t waiting_ops = 0;  // ops the current kSync / blocking kLaunch still waits for
+  uint32_t waiting_ops = 0;    // ops the current kSync / blocking kLaunch still waits for
   std::deque<uint32_t> items;  // pin threads
   bool done = false;
 };
@@ -29,15 +29,15 @@ struct LockState {
 struct OpState {
   bool launched = false;
   bool resolved = false;
-  uint32_t missing = 0;      // predecessors whose end is not known yet
-  Ns ready_ns = 0;           // by its launch
+  uint32_t missing = 0;  // predecessors whose end is not known yet
+  Ns ready_ns = 0;       // by its launch
   uint32_t stream_before = kNone;
 };
 
 struct Event {
   Ns time;
   uint64_t sequence;
-  uint32_t thread;           // kNone: a shared resource
+  uint32_t thread;  // kNone: a shared resource
   uint32_t resource;
   uint64_t generation;
   bool operator>(const Event& other) const {
@@ -79,19 +79,19 @@ class Engine {
   std::vector<LockState> locks_;
   std::vector<OpState> ops_;
   std::vector<uint32_t> last_on_stream_;
-  std::vector<std::deque<uint32_t>> queued_;    // by stream: launched, maybe not begun
-  std::vector<uint32_t> last_on_engine_;        // by rank and direction
-  std::unordered_map<uint32_t, std::vector<uint32_t>> op_waiters_;      // threads
-  std::unordered_map<uint32_t, std::vector<uint32_t>> op_dependents_;   // ops
+  std::vector<std::deque<uint32_t>> queued_;  // by stream: launched, maybe not begun
+  std::vector<uint32_t> last_on_engine_;      // by rank and direction
+  std::unordered_map<uint32_t, std::vector<uint32_t>> op_waiters_;     // threads
+  std::unordered_map<uint32_t, std::vector<uint32_t>> op_dependents_;  // ops
   std::unordered_map<uint32_t, std::vector<uint32_t>> flag_waiters_;
   std::vector<std::vector<uint32_t>> arrived_;  // by collective
   std::vector<SharedResource> resources_;
   std::vector<uint64_t> generation_;
-  std::vector<int32_t> open_window_;            // by rank; -1: none
+  std::vector<int32_t> open_window_;  // by rank; -1: none
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t sequence_ = 0;
   uint32_t launches_ = 0;
-  size_t working_ = 0;                          // threads that must reach their end
+  size_t working_ = 0;  // threads that must reach their end
   Ns now_ = 0;
 };
 
@@ -117,9 +117,7 @@ Engine::Engine(const Program& program)
   for (uint16_t r = 0; r < program.ranks; ++r) resources_.emplace_back(program.storage_streams);
 }
 
-void Engine::schedule(uint32_t thread, Ns time) {
-  events_.push({time, sequence_++, thread, 0, 0});
-}
+void Engine::schedule(uint32_t thread, Ns time) { events_.push({time, sequence_++, thread, 0, 0}); }
 
 void Engine::enter(uint32_t resource, uint32_t thread, Ns work_ns, Ns now) {
   resources_[resource].add(thread, work_ns, now);
@@ -163,7 +161,8 @@ void Engine::launch_op(uint32_t op, uint32_t thread, Ns now, Ns ready_ns) {
   run.order = launches_++;
   last_on_stream_[stream] = op;
   std::deque<uint32_t>& queue = queued_[stream];
-  while (!queue.empty() && ops_[queue.front()].resolved && out_.ops[queue.front()].begin_ns <= now) {
+  while (!queue.empty() && ops_[queue.front()].resolved &&
+         out_.ops[queue.front()].begin_ns <= now) {
     queue.pop_front();
   }
   queue.push_back(op);
@@ -255,7 +254,8 @@ bool Engine::start_launch(uint32_t thread, const Instruction& in, Ns now) {
   if (now > state.begin_ns && state.locked_until_ns == 0) state.locked_until_ns = now;
   const OpSpec& first = program_.ops[in.arg];
   std::deque<uint32_t>& queue = queued_[size_t{first.rank} * kStreams + first.stream];
-  while (!queue.empty() && ops_[queue.front()].resolved && out_.ops[queue.front()].begin_ns <= now) {
+  while (!queue.empty() && ops_[queue.front()].resolved &&
+         out_.ops[queue.front()].begin_ns <= now) {
     queue.pop_front();
   }
   if (static_cast<int64_t>(queue.size()) >= program_.machine.queue_depth) {
@@ -363,10 +363,10 @@ void Engine::proceed_pin(uint32_t thread, Ns now) {
     if (item.allocate_ns > 0 && state.waiting_ops == 1) {
       state.waiting_ops = 0;  // allocation done, now the copy
       unlock(program_.threads[thread].rank, now);
-      schedule(thread, now + item.copy_ns);
+      schedule(thread, now + item.unpickle_ns + item.copy_ns);
       return;
     }
-    out_.threads[thread].push_back({state.begin_ns, now, state.items.front(), state.locked_until_ns});
+    out_.threads[thread].push_back({state.begin_ns, now, state.items.front(), 0});
     uint32_t flag = item.result_flag;
     state.items.pop_front();
     state.running = false;
@@ -376,13 +376,12 @@ void Engine::proceed_pin(uint32_t thread, Ns now) {
   const PinItem& item = program_.pin_items[state.items.front()];
   state.running = true;
   state.begin_ns = now;
-  state.locked_until_ns = now + item.allocate_ns;
   if (item.allocate_ns > 0 && driver.holder == kNone) {
     driver.holder = thread;
     state.waiting_ops = 1;
     schedule(thread, now + item.allocate_ns);
   } else {
-    schedule(thread, now + item.allocate_ns + item.copy_ns);
+    schedule(thread, now + item.unpickle_ns + item.allocate_ns + item.copy_ns);
   }
 }
 

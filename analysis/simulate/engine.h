@@ -13,8 +13,8 @@ namespace idlescope::simulate {
 struct Segment {
   Ns begin_ns = 0;
   Ns end_ns = 0;
-  uint32_t instruction = 0;   // of its thread; pin threads: Program::pin_items
-  Ns locked_until_ns = 0;     // kLaunch: > begin while another thread held the driver lock
+  uint32_t instruction = 0;  // of its thread; pin threads: Program::pin_items
+  Ns locked_until_ns = 0;    // kLaunch: > begin while another thread held the driver lock
 };
 
 enum class Bound : uint8_t { kLaunch, kStream, kEvent, kEngine };
@@ -24,9 +24,9 @@ struct OpRun {
   Ns end_ns = -1;
   Bound bound = Bound::kLaunch;
   uint32_t bound_op = kNone;
-  uint32_t thread = kNone;    // launched by this segment
+  uint32_t thread = kNone;  // launched by this segment
   uint32_t segment = kNone;
-  uint32_t order = 0;         // n-th launch of the run
+  uint32_t order = 0;  // n-th launch of the run
 };
 
 struct WindowRun {
@@ -38,14 +38,14 @@ struct WindowRun {
 struct Execution {
   std::vector<std::vector<Segment>> threads;  // contiguous in time per thread
   std::vector<OpRun> ops;
-  std::vector<Ns> flag_ns;                    // -1: never set
+  std::vector<Ns> flag_ns;  // -1: never set
   std::vector<uint32_t> flag_thread;
   std::vector<Ns> mark_begin_ns;
   std::vector<Ns> mark_end_ns;
   std::vector<uint32_t> mark_thread;
   std::vector<WindowRun> windows;
   Ns end_ns = 0;
-  bool complete = false;                      // every thread reached its end
+  bool complete = false;  // every thread reached its end
 };
 
 Execution execute(const Program& program);

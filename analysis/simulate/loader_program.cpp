@@ -45,7 +45,8 @@ Ns LoaderProgram::drawn(Ns mean, uint64_t what, int64_t index) const {
   return slow && (what == kRead || what == kCpu) ? ns * spec_.slow_factor : ns;
 }
 
-void LoaderProgram::fetch(uint32_t thread, uint32_t batch, int64_t global_index, int worker_number) {
+void LoaderProgram::fetch(uint32_t thread, uint32_t batch, int64_t global_index,
+                          int worker_number) {
   ProgramBuilder& b = *builder_;
   Ns read = drawn(spec_.read_ns, kRead, global_index);
   Ns cpu = drawn(spec_.cpu_ns, kCpu, global_index);
@@ -99,7 +100,8 @@ void LoaderProgram::worker_batch(uint32_t worker, uint32_t feeder, uint32_t batc
 // Threads (and, unless they persist, processes) of an epoch's workers, and their batches.
 void LoaderProgram::make_workers(Epoch* epoch, bool start_processes) {
   ProgramBuilder& b = *builder_;
-  int active = spec_.active_workers > 0 ? std::min(spec_.active_workers, spec_.workers) : spec_.workers;
+  int active =
+      spec_.active_workers > 0 ? std::min(spec_.active_workers, spec_.workers) : spec_.workers;
   if (start_processes) {
     worker_threads_.clear();
     feeder_threads_.clear();
@@ -118,7 +120,8 @@ void LoaderProgram::make_workers(Epoch* epoch, bool start_processes) {
       b.mark_end(main_, started);
       b.set(main_, created);
       b.await(worker, created, 0, report::DATA_STARTUP);
-      b.run(worker, draws_.jitter(spec_.worker_start_ns, 80, kStart, key(epoch->number, w)) + 400000,
+      b.run(worker,
+            draws_.jitter(spec_.worker_start_ns, 80, kStart, key(epoch->number, w)) + 400000,
             report::DATA_STARTUP);
       MarkSpec loop = mark(trace::EVENT_WORKER_LOOP, kNone);
       loop.iterator = 0;
@@ -152,7 +155,8 @@ void LoaderProgram::make_workers(Epoch* epoch, bool start_processes) {
       PinItem item;
       item.thread = pin_thread_;
       item.batch = id;
-      item.copy_ns = drawn(spec_.pin_ns, kPin, epoch->first + k) + spec_.unpickle_ns;
+      item.unpickle_ns = spec_.unpickle_ns;
+      item.copy_ns = drawn(spec_.pin_ns, kPin, epoch->first + k) + 20000;
       item.allocate_ns = spec_.pin_allocate_ns;
       item.result_flag = batch.ready_flag;
       b.program().pin_item_of_flag[batch.sent_flag] =
@@ -175,14 +179,16 @@ void LoaderProgram::begin_epoch() {
   ++epoch_number_;
   in_epoch_ = 0;
 
-  MarkSpec create = mark(new_iterator ? trace::EVENT_LOADER_CREATE : trace::EVENT_LOADER_RESET, kNone);
+  MarkSpec create =
+      mark(new_iterator ? trace::EVENT_LOADER_CREATE : trace::EVENT_LOADER_RESET, kNone);
   if (new_iterator) {
     create.a = spec_.workers;
     create.b = spec_.prefetch;
-    create.c = (spec_.pin ? trace::LOADER_FLAG_PIN_MEMORY : 0) |
-               (spec_.persistent ? trace::LOADER_FLAG_PERSISTENT : 0) |
-               (spec_.active_workers > 0 ? trace::LOADER_FLAG_ITERABLE : 0) |
-               (spec_.worker_start_ns > 50000000 ? trace::LOADER_FLAG_SPAWN : trace::LOADER_FLAG_FORK);
+    create.c =
+        (spec_.pin ? trace::LOADER_FLAG_PIN_MEMORY : 0) |
+        (spec_.persistent ? trace::LOADER_FLAG_PERSISTENT : 0) |
+        (spec_.active_workers > 0 ? trace::LOADER_FLAG_ITERABLE : 0) |
+        (spec_.worker_start_ns > 50000000 ? trace::LOADER_FLAG_SPAWN : trace::LOADER_FLAG_FORK);
   }
   uint32_t id = b.mark_begin(main_, create);
   if (spec_.workers > 0) {
@@ -204,7 +210,6 @@ void LoaderProgram::begin_epoch() {
     MarkSpec site = mark(trace::EVENT_LOADER_SITE, kNone);
     site.a = b.name("train.py:41 main");
     site.a_is_name = true;
-    site.b = site.a;
     site.c = spec_.samples;
     b.instant(main_, site);
   }

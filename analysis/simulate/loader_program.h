@@ -32,7 +32,7 @@ class LoaderProgram {
     uint32_t number = 0;
     int batches = 0;
     int first = 0;
-    std::vector<uint32_t> batch;    // Program::batches
+    std::vector<uint32_t> batch;  // Program::batches
   };
 
   void begin_epoch();

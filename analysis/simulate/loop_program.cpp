@@ -63,8 +63,8 @@ RankLoop::RankLoop(ProgramBuilder* builder, const LoopSpec& spec, uint16_t rank,
   int models = spec.gan ? 2 : 1;
   Draws shared(spec.seed);
   for (int i = 0; i < models; ++i) {
-    models_.push_back(std::make_unique<ModelProgram>(b_, spec_, shared, rank, static_cast<uint32_t>(i),
-                                                     main_, autograd_, gil_, collectives));
+    models_.push_back(std::make_unique<ModelProgram>(
+        b_, spec_, shared, rank, static_cast<uint32_t>(i), main_, autograd_, gil_, collectives));
   }
   batches_left_ = spec.steps * spec.micro_steps * models;
   if (spec.loader.on) {
@@ -72,6 +72,7 @@ RankLoop::RankLoop(ProgramBuilder* builder, const LoopSpec& spec, uint16_t rank,
     Ns extra = 0;
     if (rank == spec.comm.straggler_rank && spec.comm.straggler_cpu_ns > 0) {
       loader.workers = 0;
+      loader.cpu_ns = loader.read_ns = loader.collate_ns = 0;
       extra = spec.comm.straggler_cpu_ns;
     }
     loader_ = std::make_unique<LoaderProgram>(b_, loader, draws_, rank, process_, main_, 1,
@@ -84,8 +85,8 @@ RankLoop::RankLoop(ProgramBuilder* builder, const LoopSpec& spec, uint16_t rank,
     loader.cpu_ns = 150000;
     loader.batches_per_epoch = spec.evaluation.batches;
     int total = spec.evaluation.batches * (spec.steps / spec.evaluation.every + 1);
-    evaluation_loader_ = std::make_unique<LoaderProgram>(b_, loader, draws_, rank, process_, main_,
-                                                         1000, total, 0);
+    evaluation_loader_ =
+        std::make_unique<LoaderProgram>(b_, loader, draws_, rank, process_, main_, 1000, total, 0);
   }
 }
 
@@ -93,7 +94,8 @@ Ns RankLoop::vary(Ns ns, int s, uint64_t what) const {
   return draws_.jitter(ns, 60, key(kHost, what), static_cast<uint64_t>(s));
 }
 
-OpSpec RankLoop::host_copy(trace::CopyKind kind, uint64_t bytes, bool pageable, uint16_t stream) const {
+OpSpec RankLoop::host_copy(trace::CopyKind kind, uint64_t bytes, bool pageable,
+                           uint16_t stream) const {
   const Machine& m = b_->program().machine;
   OpSpec op;
   op.kind = trace::OP_MEMCPY;
@@ -118,7 +120,7 @@ void RankLoop::item() {
 
 void RankLoop::synchronise(SyncKind kind) {
   switch (kind) {
-    case SyncKind::kNone:
+    case SyncKind::kNoSync:
       break;
     case SyncKind::kItem:
       item();
@@ -142,7 +144,7 @@ uint32_t RankLoop::transfer() {
     b_->blocking_copy(main_, op, false, report::XFER_SMALL);
   }
   switch (t.path) {
-    case CopyPath::kNone:
+    case CopyPath::kNoCopy:
       return kNone;
     case CopyPath::kPinnedAsync:
       models_[0]->dispatch(main_, 6000);
@@ -170,8 +172,10 @@ uint32_t RankLoop::transfer() {
 // Modules are loaded and memory is allocated when first used.
 void RankLoop::first_use(int s, int layer) {
   if (s >= spec_.warmup) return;
-  Ns ns = draws_.uniform(400000, 2500000, kFirstUse, key(static_cast<uint64_t>(s), static_cast<uint64_t>(layer)));
-  if (s == 0) b_->call(main_, trace::CALL_MODULE_LOAD, "cuLibraryLoadData", ns, report::COMPILE_MODULE);
+  Ns ns = draws_.uniform(400000, 2500000, kFirstUse,
+                         key(static_cast<uint64_t>(s), static_cast<uint64_t>(layer)));
+  if (s == 0)
+    b_->call(main_, trace::CALL_MODULE_LOAD, "cuLibraryLoadData", ns, report::COMPILE_MODULE);
   if (s < 2) {
     b_->call(main_, trace::CALL_ALLOC_DEVICE, "cudaMalloc", ns / 4, report::ALLOC_DEVICE, 64 << 20);
   }
@@ -189,10 +193,13 @@ void RankLoop::after_layer(int s, int micro, int layer) {
     int per = std::max<int>(1, static_cast<int>(p.host.starved_ns / 3000000));
     int every = std::max(1, p.model.layers / per);
     if (layer % every == 0 && layer / every < per) {
-      b_->pause(main_, vary(p.host.starved_ns / per / p.micro_steps, s * 64 + layer, 2), report::HOST_BLOCKED);
+      b_->pause(main_, vary(p.host.starved_ns / per / p.micro_steps, s * 64 + layer, 2),
+                report::HOST_BLOCKED);
     }
   }
   if (p.sync.per_layers > 0 && (layer + 1) % p.sync.per_layers == 0) synchronise(p.sync.kind);
+  b_->run(main_, vary(p.host.layers_ns / p.model.layers / p.micro_steps, s * 64 + layer, 14),
+          report::HOST_FORWARD);
 }
 
 void RankLoop::allocate(int s) {
@@ -200,7 +207,8 @@ void RankLoop::allocate(int s) {
   Ns each = vary(a.device_ns / (2 * a.calls), s, 3);
   for (int i = 0; i < a.calls; ++i) {
     if (a.empty_cache) {
-      b_->device_sync(main_, rank_, trace::CALL_FREE_DEVICE, "cudaFree", each, 64 << 20, report::ALLOC_DEVICE);
+      b_->device_sync(main_, rank_, trace::CALL_FREE_DEVICE, "cudaFree", each, 64 << 20,
+                      report::ALLOC_DEVICE);
     } else {
       b_->call(main_, trace::CALL_ALLOC_DEVICE, "cudaMalloc", each, report::ALLOC_DEVICE, 20 << 20);
     }
@@ -216,11 +224,13 @@ void RankLoop::compile(int s) {
   if (due(c.jit_every)) {
     uint32_t range = b_->range_begin(main_, "torch._dynamo.compile", trace::RANGE_COMPILE);
     b_->run(main_, vary(c.jit_ns, s, 4) * 19 / 20, report::COMPILE_JIT);
-    b_->call(main_, trace::CALL_MODULE_LOAD, "cuModuleLoadData", c.jit_ns / 20, report::COMPILE_MODULE);
+    b_->call(main_, trace::CALL_MODULE_LOAD, "cuModuleLoadData", c.jit_ns / 20,
+             report::COMPILE_MODULE);
     b_->mark_end(main_, range);
   }
   if (due(c.module_every)) {
-    b_->call(main_, trace::CALL_MODULE_LOAD, "cuLibraryLoadData", vary(c.module_ns, s, 5), report::COMPILE_MODULE);
+    b_->call(main_, trace::CALL_MODULE_LOAD, "cuLibraryLoadData", vary(c.module_ns, s, 5),
+             report::COMPILE_MODULE);
   }
   if (due(c.capture_every)) {
     b_->call(main_, trace::CALL_GRAPH_INSTANTIATE, "cudaGraphInstantiate", vary(c.capture_ns, s, 6),
@@ -241,7 +251,8 @@ void RankLoop::micro_step(int s, int micro) {
   }
   if (spec_.alloc.pinned_ns > 0) {
     b_->call(main_, trace::CALL_ALLOC_PINNED, "cudaHostAlloc",
-             vary(spec_.alloc.pinned_ns / spec_.micro_steps, s, 7), report::ALLOC_PINNED, spec_.transfer.bytes);
+             vary(spec_.alloc.pinned_ns / spec_.micro_steps, s, 7), report::ALLOC_PINNED,
+             spec_.transfer.bytes);
   }
   if (micro == 0) compile(s);
   ModelProgram& m = *models_[model];
@@ -288,8 +299,8 @@ void RankLoop::checkpoint(int s) {
   const Machine& m = b_->program().machine;
   if (c.in_background) {
     auto bytes = static_cast<uint64_t>(scale(c.total_ns, m.pinned_mb_s, 1000));
-    b_->copy(main_, host_copy(trace::COPY_D2H, bytes, false, kSideStream), false, report::LAUNCH_LEAF,
-             {b_->last_op(rank_, kComputeStream)});
+    b_->copy(main_, host_copy(trace::COPY_D2H, bytes, false, kSideStream), false,
+             report::LAUNCH_LEAF, {b_->last_op(rank_, kComputeStream)});
     return;
   }
   auto bytes = static_cast<uint64_t>(scale(c.total_ns / 10, m.pageable_mb_s, 1000));

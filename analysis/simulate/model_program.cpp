@@ -62,7 +62,8 @@ OpSpec ModelProgram::kernel(int position, int step) const {
   if (backward) base = base * 21 / 20;
   Ns ns = draws_.jitter(base, 15, key(kVary, rank_), key(where, static_cast<uint64_t>(step)));
   if (spec_.drift_permille > 0) ns += scale(ns, spec_.drift_permille * step, 1000LL * loop_.steps);
-  if (rank_ == loop_.comm.straggler_rank) ns += scale(ns, loop_.comm.straggler_kernels_permille, 1000);
+  if (rank_ == loop_.comm.straggler_rank)
+    ns += scale(ns, loop_.comm.straggler_kernels_permille, 1000);
 
   OpSpec op;
   op.rank = rank_;
@@ -170,8 +171,9 @@ void ModelProgram::backward(int step, bool exchange) {
 
 void ModelProgram::optimizer(int step) {
   ProgramBuilder& b = *builder_;
-  uint32_t range = b.range_begin(main_, number_ > 0 ? "Optimizer.step#SGD.step" : "Optimizer.step#AdamW.step",
-                                 trace::RANGE_OPTIMIZER);
+  uint32_t range =
+      b.range_begin(main_, number_ > 0 ? "Optimizer.step#SGD.step" : "Optimizer.step#AdamW.step",
+                    trace::RANGE_OPTIMIZER);
   b.run(main_, draws_.jitter(loop_.host.optimizer_ns, 60, kOptimizer, static_cast<uint64_t>(step)),
         report::HOST_OPTIMIZER);
   for (int i = 0; i < spec_.optimizer_kernels; ++i) {
@@ -184,7 +186,8 @@ void ModelProgram::optimizer(int step) {
   zero.bytes = 4 << 20;
   zero.duration_ns = 2500;
   zero.exposed_leaf = report::BUSY_MEM;
-  uint32_t zero_range = b.range_begin(main_, "Optimizer.zero_grad#AdamW.zero_grad", trace::RANGE_ZERO_GRAD);
+  uint32_t zero_range =
+      b.range_begin(main_, "Optimizer.zero_grad#AdamW.zero_grad", trace::RANGE_ZERO_GRAD);
   dispatch(main_, 8000);
   b.launch(main_, zero);
   b.mark_end(main_, zero_range);

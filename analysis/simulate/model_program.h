@@ -45,7 +45,7 @@ class ModelProgram {
   uint32_t main_;
   uint32_t autograd_;
   uint32_t gil_;
-  std::vector<uint32_t>* collectives_;   // shared by all ranks, in order of use
+  std::vector<uint32_t>* collectives_;  // shared by all ranks, in order of use
   size_t next_collective_ = 0;
   uint32_t last_exchange_ = kNone;
   uint32_t last_kernel_ = kNone;

@@ -20,7 +20,12 @@ using report::Leaf;
 inline constexpr uint32_t kNone = UINT32_MAX;
 
 // Streams of one rank's device.
-enum StreamIndex : uint16_t { kComputeStream = 0, kCopyStream = 1, kCommStream = 2, kSideStream = 3 };
+enum StreamIndex : uint16_t {
+  kComputeStream = 0,
+  kCopyStream = 1,
+  kCommStream = 2,
+  kSideStream = 3
+};
 inline constexpr uint16_t kStreams = 4;
 
 struct OpSpec {
@@ -31,30 +36,30 @@ struct OpSpec {
   bool communication = false;
   uint16_t rank = 0;
   uint16_t stream = kComputeStream;
-  uint32_t name = 0;           // Program::names
+  uint32_t name = 0;  // Program::names
   uint32_t grid = 0;
   uint32_t block = 0;
   uint32_t registers = 0;
   uint64_t bytes = 0;
-  Ns duration_ns = 0;          // collectives: of the transfer, once all ranks are there
-  uint32_t first_dep = 0;      // Program::deps: ops it waits for through events
+  Ns duration_ns = 0;      // collectives: of the transfer, once all ranks are there
+  uint32_t first_dep = 0;  // Program::deps: ops it waits for through events
   uint32_t dep_count = 0;
-  uint32_t collective = kNone; // Program::collective_ranks
-  uint32_t graph = 0;          // != 0: node of a graph launch
+  uint32_t collective = kNone;  // Program::collective_ranks
+  uint32_t graph = 0;           // != 0: node of a graph launch
   uint32_t node = 0;
   Leaf exposed_leaf = report::BUSY_COPY_EXPOSED;  // label where compute waits for it
 };
 
 enum class Do : uint8_t {
-  kRun,      // `ns` of CPU work
-  kPause,    // `ns` off the CPU
-  kIo,       // `ns` of storage work; shares the rank's storage with other threads
-  kLaunch,   // API call that launches ops [arg, arg + count)
-  kSync,     // API call that waits for the ops targets[arg … arg + count), then works `ns`
-  kCall,     // any other API call, `ns` long
-  kSet,      // sets flag `arg`
-  kAwait,    // waits for flag `arg`; wakes `ns` after it was set
-  kLock,     // takes lock `arg`
+  kRun,     // `ns` of CPU work
+  kPause,   // `ns` off the CPU
+  kIo,      // `ns` of storage work; shares the rank's storage with other threads
+  kLaunch,  // API call that launches ops [arg, arg + count)
+  kSync,    // API call that waits for the ops targets[arg … arg + count), then works `ns`
+  kCall,    // any other API call, `ns` long
+  kSet,     // sets flag `arg`
+  kAwait,   // waits for flag `arg`; wakes `ns` after it was set
+  kLock,    // takes lock `arg`
   kUnlock,
   kMarkBegin,  // mark `arg`
   kMarkEnd,
@@ -78,7 +83,7 @@ enum class Role : uint8_t { kMain, kAutograd, kBackground, kWorker, kFeeder, kPi
 struct ThreadSpec {
   Role role = Role::kMain;
   uint16_t rank = 0;
-  uint32_t process = 0;     // Program::processes
+  uint32_t process = 0;       // Program::processes
   bool shared_cores = false;  // competes for Machine::worker_cores
   std::vector<Instruction> code;
 };
@@ -108,12 +113,12 @@ struct MarkSpec {
   int64_t a = 0;
   int64_t b = 0;
   int64_t c = 0;
-  bool a_is_name = false;   // a indexes Program::names
+  bool a_is_name = false;  // a indexes Program::names
   bool c_is_name = false;
   uint32_t batch_index = kNone;  // Program::batches
-  Ns io_bytes = 0;          // WORKER_FETCH: bytes read
-  bool blocks_read = false; // they came from a block device through read()
-  bool faults = false;      // … through a mapping
+  Ns io_bytes = 0;               // WORKER_FETCH: bytes read
+  bool blocks_read = false;      // they came from a block device through read()
+  bool faults = false;           // … through a mapping
 };
 
 // One batch on its way through the loader; flags and threads that carry it.
@@ -135,16 +140,17 @@ struct BatchSpec {
 struct PinItem {
   uint32_t thread = kNone;
   uint32_t batch = kNone;
+  Ns unpickle_ns = 0;
   Ns copy_ns = 0;
-  Ns allocate_ns = 0;       // pinned allocation before the copy, holds the driver lock
+  Ns allocate_ns = 0;  // pinned allocation before the copy, holds the driver lock
   uint32_t result_flag = kNone;
 };
 
 struct StepMark {
   uint16_t rank = 0;
-  uint32_t mark = 0;        // the EVENT_STEP mark
-  bool macro = true;        // ends an optimizer step of the first optimizer
-  uint32_t last_op = kNone; // last op launched before it
+  uint32_t mark = 0;         // the EVENT_STEP mark
+  bool macro = true;         // ends an optimizer step of the first optimizer
+  uint32_t last_op = kNone;  // last op launched before it
 };
 
 struct Program {
@@ -160,9 +166,9 @@ struct Program {
   std::vector<MarkSpec> marks;
   std::vector<BatchSpec> batches;
   std::vector<PinItem> pin_items;
-  std::vector<uint32_t> pin_item_of_flag;   // by flag; kNone: not a hand-over
+  std::vector<uint32_t> pin_item_of_flag;  // by flag; kNone: not a hand-over
   std::vector<StepMark> steps;
-  std::vector<uint32_t> collective_ranks;   // how many ranks take part
+  std::vector<uint32_t> collective_ranks;  // how many ranks take part
   uint32_t flags = 0;
   uint32_t locks = 0;           // the first `ranks` locks are the ranks' driver locks
   int64_t storage_streams = 0;  // reads that run at full speed at the same time; 0: any

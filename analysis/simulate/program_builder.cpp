@@ -111,9 +111,12 @@ uint32_t ProgramBuilder::launch(uint32_t thread, const OpSpec& op,
   }
   uint32_t id = add_op(op, deps);
   bool memset = op.kind == trace::OP_MEMSET;
-  uint32_t call_id = add_call({memset ? trace::CALL_MEMSET : trace::CALL_LAUNCH, {},
-                               name(memset ? "cudaMemsetAsync" : "cudaLaunchKernel"), op.stream,
-                               op.bytes, 0});
+  uint32_t call_id = add_call({memset ? trace::CALL_MEMSET : trace::CALL_LAUNCH,
+                               {},
+                               name(memset ? "cudaMemsetAsync" : "cudaLaunchKernel"),
+                               op.stream,
+                               op.bytes,
+                               0});
   Instruction& in = add(thread, Do::kLaunch, report::LAUNCH_LEAF, m.launch_call_ns);
   in.arg = id;
   in.count = 1;
@@ -128,8 +131,12 @@ uint32_t ProgramBuilder::launch_graph(uint32_t thread, std::vector<OpSpec> nodes
     if (first == kNone) first = id;
   }
   auto count = static_cast<uint32_t>(nodes.size());
-  uint32_t call_id = add_call({trace::CALL_GRAPH_LAUNCH, {}, name("cudaGraphLaunch"),
-                               nodes.front().stream, 0, nodes.front().graph});
+  uint32_t call_id = add_call({trace::CALL_GRAPH_LAUNCH,
+                               {},
+                               name("cudaGraphLaunch"),
+                               nodes.front().stream,
+                               0,
+                               nodes.front().graph});
   Instruction& in = add(thread, Do::kLaunch, report::LAUNCH_LEAF,
                         program_.machine.launch_call_ns + 60 * static_cast<Ns>(count));
   in.arg = first;
@@ -141,8 +148,8 @@ uint32_t ProgramBuilder::launch_graph(uint32_t thread, std::vector<OpSpec> nodes
 uint32_t ProgramBuilder::copy(uint32_t thread, const OpSpec& op, bool blocking_call, Leaf leaf,
                               std::initializer_list<uint32_t> deps) {
   uint32_t id = add_op(op, deps);
-  uint32_t call_id = add_call({trace::CALL_MEMCPY, op.copy_kind, name("cudaMemcpyAsync"),
-                               op.stream, op.bytes, 0});
+  uint32_t call_id =
+      add_call({trace::CALL_MEMCPY, op.copy_kind, name("cudaMemcpyAsync"), op.stream, op.bytes, 0});
   Instruction& in = add(thread, Do::kLaunch, leaf, program_.machine.launch_call_ns);
   in.arg = id;
   in.count = 1;
@@ -151,7 +158,8 @@ uint32_t ProgramBuilder::copy(uint32_t thread, const OpSpec& op, bool blocking_c
   return id;
 }
 
-uint32_t ProgramBuilder::blocking_copy(uint32_t thread, const OpSpec& op, bool pageable, Leaf leaf) {
+uint32_t ProgramBuilder::blocking_copy(uint32_t thread, const OpSpec& op, bool pageable,
+                                       Leaf leaf) {
   uint32_t id = copy(thread, op, pageable, leaf);
   stream_sync(thread, op.rank, op.stream, leaf);
   return id;
@@ -159,7 +167,8 @@ uint32_t ProgramBuilder::blocking_copy(uint32_t thread, const OpSpec& op, bool p
 
 void ProgramBuilder::stream_sync(uint32_t thread, uint16_t rank, uint16_t stream, Leaf leaf) {
   uint32_t last = last_op(rank, stream);
-  uint32_t call_id = add_call({trace::CALL_STREAM_SYNC, {}, name("cudaStreamSynchronize"), stream, 0, 0});
+  uint32_t call_id =
+      add_call({trace::CALL_STREAM_SYNC, {}, name("cudaStreamSynchronize"), stream, 0, 0});
   Instruction& in = add(thread, Do::kSync, leaf, 0);
   in.arg = static_cast<uint32_t>(program_.targets.size());
   in.count = last == kNone ? 0 : 1;
@@ -171,7 +180,8 @@ void ProgramBuilder::event_sync(uint32_t thread, uint32_t op, Leaf leaf) {
   uint64_t event = 0xE000 + next_event_++;
   call(thread, trace::CALL_EVENT_RECORD, "cudaEventRecord", program_.machine.small_call_ns,
        report::LAUNCH_LEAF, 0, event, program_.ops[op].stream);
-  uint32_t call_id = add_call({trace::CALL_EVENT_SYNC, {}, name("cudaEventSynchronize"), 0, 0, event});
+  uint32_t call_id =
+      add_call({trace::CALL_EVENT_SYNC, {}, name("cudaEventSynchronize"), 0, 0, event});
   Instruction& in = add(thread, Do::kSync, leaf, 0);
   in.arg = static_cast<uint32_t>(program_.targets.size());
   in.count = 1;
@@ -180,7 +190,8 @@ void ProgramBuilder::event_sync(uint32_t thread, uint32_t op, Leaf leaf) {
 }
 
 void ProgramBuilder::device_sync(uint32_t thread, uint16_t rank, trace::CallClass call_class,
-                                 std::string_view call_name, Ns work_ns, uint64_t bytes, Leaf leaf) {
+                                 std::string_view call_name, Ns work_ns, uint64_t bytes,
+                                 Leaf leaf) {
   uint32_t call_id = add_call({call_class, {}, name(call_name), 0, bytes, 0});
   Instruction& in = add(thread, Do::kSync, leaf, work_ns);
   in.arg = static_cast<uint32_t>(program_.targets.size());

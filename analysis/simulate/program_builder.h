@@ -52,7 +52,8 @@ class ProgramBuilder {
   void mark_end(uint32_t thread, uint32_t mark);
   uint32_t instant(uint32_t thread, const MarkSpec& mark);
   uint32_t range_begin(uint32_t thread, std::string_view label, trace::RangeCategory category);
-  void step_mark(uint32_t thread, uint16_t rank, bool macro, std::string_view label, int64_t number);
+  void step_mark(uint32_t thread, uint16_t rank, bool macro, std::string_view label,
+                 int64_t number);
   void window(uint32_t thread, bool open);
 
   uint32_t collective(uint32_t ranks);
@@ -66,7 +67,7 @@ class ProgramBuilder {
 
   Program program_;
   std::unordered_map<std::string, uint32_t> names_;
-  std::vector<uint32_t> last_op_;    // by rank and stream
+  std::vector<uint32_t> last_op_;        // by rank and stream
   std::vector<uint32_t> last_launched_;  // by rank
   uint64_t next_event_ = 1;
 };

@@ -1,0 +1,208 @@
+// truth::Truth of a run: labels, verdict, limiter, step boundaries, counterfactuals.
+#include <algorithm>
+#include <map>
+
+#include "analysis/simulate/loop_program.h"
+#include "analysis/simulate/scenario.h"
+
+namespace idlescope::simulate {
+namespace {
+
+using report::Verdict;
+
+// Points by which a share may miss a threshold or another share and still be as good.
+constexpr double kNear = 0.02;
+constexpr double kMention = 0.02;  // analysis A6: smaller shares are not in a verdict
+constexpr double kVerdict = 0.10;  // analysis A6 with amendment 16
+constexpr double kHealthy = 0.50;
+constexpr double kUnderfilled = 0.5;
+
+Verdict verdict_of(Leaf leaf) {
+  if (leaf == report::DATA_STARTUP || leaf == report::STARTUP_LEAF) return report::STARTUP;
+  if (leaf >= report::DATA_STARTUP && leaf <= report::DATA_UNSEEN) return report::DATA;
+  if (leaf == report::BUSY_COPY_EXPOSED ||
+      (leaf >= report::XFER_PAGEABLE && leaf <= report::XFER_OTHER)) {
+    return report::TRANSFER;
+  }
+  if (leaf >= report::SYNC_SCALAR && leaf <= report::SYNC_IMPLICIT) return report::SYNC;
+  if (leaf == report::BUSY_COMM_EXPOSED ||
+      (leaf >= report::COMM_TRANSFER && leaf <= report::COMM_UNVERIFIED)) {
+    return report::COMM;
+  }
+  if (leaf == report::LAUNCH_LEAF || leaf == report::DISPATCH) return report::LAUNCH;
+  if (leaf >= report::HOST_OPTIMIZER && leaf <= report::HOST_EVALUATION) return report::HOST;
+  if (leaf >= report::COMPILE_MODULE && leaf <= report::COMPILE_CAPTURE) return report::COMPILE;
+  if (leaf >= report::ALLOC_DEVICE && leaf <= report::ALLOC_LOCK) return report::ALLOC;
+  if (leaf == report::CKPT) return report::PERIODIC;
+  return report::COMPUTE;
+}
+
+// Time-weighted share of the SMs that the rank's kernels can fill.
+double fill(const Program& program, uint16_t rank) {
+  double filled = 0;
+  double total = 0;
+  for (const OpSpec& op : program.ops) {
+    if (op.rank != rank || op.kind != trace::OP_KERNEL || op.communication) continue;
+    auto ns = static_cast<double>(op.duration_ns);
+    filled += ns * std::min(1.0, static_cast<double>(op.grid) / program.machine.sm_count);
+    total += ns;
+  }
+  return total > 0 ? filled / total : 1;
+}
+
+// A6 on true shares, largest first.
+void decide(const std::vector<std::pair<double, Verdict>>& shares, double busy, double filled,
+            truth::DeviceTruth* out) {
+  Verdict healthy = filled < kUnderfilled ? report::UNDERFILLED : report::COMPUTE;
+  double top = shares.empty() ? 0 : shares[0].first;
+  bool is_healthy = busy >= 0.95 || (busy > kHealthy && top < kVerdict) || top < kMention;
+  out->set_verdict(is_healthy ? healthy : shares[0].second);
+  auto accept = [&](Verdict v) {
+    if (v == out->verdict()) return;
+    for (int other : out->accepted()) {
+      if (other == v) return;
+    }
+    out->add_accepted(v);
+  };
+  for (size_t i = 0; i < shares.size(); ++i) {
+    auto [share, verdict] = shares[i];
+    if (share < kMention) break;
+    bool second_line = is_healthy || i > 0;
+    if (second_line && out->second() == report::VERDICT_UNSPECIFIED) out->set_second(verdict);
+    bool tie = !is_healthy && top - share < kNear;
+    bool near_verdict = is_healthy && i == 0 && share > kVerdict - kNear;
+    bool feeding = (verdict == report::LAUNCH || verdict == report::HOST) && !is_healthy &&
+                   (shares[0].second == report::LAUNCH || shares[0].second == report::HOST) &&
+                   top < 1.5 * share;
+    if (tie || near_verdict || feeding) accept(verdict);
+  }
+  if (!is_healthy && busy > kHealthy && top < kVerdict + kNear) accept(healthy);
+  if (is_healthy && filled < kUnderfilled + 0.05 && filled > kUnderfilled - 0.05) {
+    accept(healthy == report::COMPUTE ? report::UNDERFILLED : report::COMPUTE);
+  }
+}
+
+void add_device(const Scenario& scenario, const Program& program, const Execution& run,
+                uint16_t rank, truth::Truth* out) {
+  truth::DeviceTruth* device = out->add_devices();
+  device->set_pid(main_pid(program, rank, scenario.view));
+  device->set_rank(rank);
+  std::vector<LabelledSpan> spans = label_device(program, run, rank);
+  if (spans.empty()) return;
+  device->set_begin_ns(kRecordingBase + spans.front().begin_ns);
+  for (const LabelledSpan& span : spans) {
+    device->add_length_ns(static_cast<uint64_t>(span.end_ns - span.begin_ns));
+    device->add_leaf(span.leaf);
+  }
+  uint32_t id = 0;
+  for (const WindowRun& window : run.windows) {
+    if (window.rank != rank) continue;
+    truth::TrueWindow* w = device->add_windows();
+    w->set_window_id(++id);
+    w->set_begin_ns(kRecordingBase + window.begin_ns);
+    w->set_end_ns(kRecordingBase + window.end_ns);
+  }
+  std::vector<Ns> ends;
+  for (const StepMark& mark : program.steps) {
+    if (mark.rank != rank || !mark.macro) continue;
+    Ns host = run.mark_end_ns[mark.mark];
+    Ns end = mark.last_op == kNone ? host : std::max(host, run.ops[mark.last_op].end_ns);
+    ends.push_back(end);
+    device->add_step_end_host_ns(kRecordingBase + host);
+    device->add_step_end_device_ns(kRecordingBase + end);
+  }
+  device->set_first_steady_step(program.first_steady_step);
+  device->set_micro_steps(program.micro_steps);
+  if (ends.size() <= program.first_steady_step) return;
+
+  Ns begin = ends[program.first_steady_step - 1];
+  Ns end = ends.back();
+  std::map<Verdict, Ns> by_verdict;
+  Ns busy = 0;
+  for (const LabelledSpan& span : spans) {
+    Ns ns = std::min(span.end_ns, end) - std::max(span.begin_ns, begin);
+    if (ns <= 0) continue;
+    Verdict v = verdict_of(span.leaf);
+    if (v == report::COMPUTE) {
+      busy += ns;
+    } else {
+      by_verdict[v] += ns;
+    }
+  }
+  auto total = static_cast<double>(std::max<Ns>(end - begin, 1));
+  std::vector<std::pair<double, Verdict>> shares;
+  for (auto [v, ns] : by_verdict) shares.emplace_back(static_cast<double>(ns) / total, v);
+  std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  for (auto [share, v] : shares) {
+    truth::VerdictShare* s = device->add_shares();
+    s->set_verdict(v);
+    s->set_share(share);
+  }
+  device->set_compute_share(static_cast<double>(busy) / total);
+  decide(shares, device->compute_share(), fill(program, rank), device);
+
+  Verdict verdict = device->verdict();
+  if (verdict != report::DATA && verdict != report::STARTUP) return;
+  for (const InjectedCause& cause : scenario.causes) {
+    const Mechanism* m = find_mechanism(cause.id, cause.mechanism);
+    if (m == nullptr || m->limiters.empty()) continue;
+    if (device->limiter() == report::LIMITER_UNSPECIFIED) device->set_limiter(m->limiters[0]);
+    for (report::Limiter limiter : m->limiters) device->add_accepted_limiters(limiter);
+  }
+}
+
+Ns step_of(const LoopSpec& spec) {
+  Program program = build_loop(spec);
+  return mean_step(program, execute(program));
+}
+
+}  // namespace
+
+truth::Truth truth_of(const Scenario& scenario, const Program& program, const Execution& run) {
+  truth::Truth out;
+  out.set_name(scenario.name);
+  out.set_set(scenario.set);
+  out.set_seed(scenario.seed);
+  out.set_profile(scenario.profile);
+  out.set_trap(scenario.trap);
+  Ns step = mean_step(program, run);
+  out.set_step_ns(step);
+  for (uint16_t rank = 0; rank < program.ranks; ++rank)
+    add_device(scenario, program, run, rank, &out);
+  LoopSpec plain = job(scenario);
+  plain.windows = {};
+  Ns unrecorded = step_of(plain);
+  auto counterfactual = [&](std::string change, Ns ns) {
+    truth::Counterfactual* c = out.add_counterfactuals();
+    c->set_change(std::move(change));
+    c->set_step_ns(ns);
+    return c;
+  };
+  counterfactual("none", unrecorded);
+  for (uint32_t i = 0; i < scenario.causes.size(); ++i) {
+    const InjectedCause& cause = scenario.causes[i];
+    LoopSpec without = job(scenario, i);
+    without.windows = {};
+    Ns ns = step_of(without);
+    counterfactual("without " + cause.id, ns);
+    truth::Cause* c = out.add_causes();
+    c->set_id(cause.id);
+    c->set_mechanism(cause.mechanism);
+    c->set_target_share(cause.target_share);
+    c->set_amount_ns(cause.amount_ns);
+    c->set_gain_share(unrecorded > 0
+                          ? static_cast<double>(unrecorded - ns) / static_cast<double>(unrecorded)
+                          : 0);
+  }
+  for (Fix& fix : fixes(plain)) {
+    truth::Counterfactual* c = counterfactual("fix " + fix.id, step_of(fix.spec));
+    for (auto& [name, value] : fix.parameters) (*c->mutable_parameters())[name] = value;
+  }
+  for (trace::Kind kind : scenario.view.removed) out.add_removed_kinds(trace::Kind_Name(kind));
+  for (report::Leaf leaf : scenario.abstain_leaves) out.add_abstain_leaves(leaf);
+  return out;
+}
+
+}  // namespace idlescope::simulate
