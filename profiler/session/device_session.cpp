@@ -120,6 +120,12 @@ void request_window_end(const char* reason) {
   if (device_state_is_mine()) wake_drain_thread();
 }
 
+void flush_device() {
+  if (!device_state_is_mine()) return;
+  state_of_process.flush.store(1, std::memory_order_release);
+  wake_drain_thread();
+}
+
 void finish_device() {
   if (!device_state_is_mine()) return;
   stop_drain_thread(kFinishNs);
@@ -129,7 +135,7 @@ void forget_device_after_fork() {
   DeviceState& state = state_of_process;
   for (std::atomic<uint32_t>* word :
        {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
-        &state.wish_opens, &state.windows, &state.captures_seen}) {
+        &state.wish_opens, &state.windows, &state.captures_seen, &state.flush}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<uint64_t>* word :
@@ -151,6 +157,7 @@ void forget_device_after_fork() {
 DeviceStatistics device_statistics() {
   DeviceStatistics result = {};
   result.estimated_cost_ns = -1;
+  result.steps = state_of_process.steps.load(std::memory_order_relaxed);
   if (!device_state_is_mine()) return result;
   const DeviceState& state = state_of_process;
   result.gpu_ops = state.gpu_ops.load(std::memory_order_relaxed);

@@ -33,6 +33,9 @@ void on_other_profiler(bool starts);
 void request_window(const char* reason);
 void request_window_end(const char* reason);
 
+// Has what was recorded so far written at the next tick. Any thread; asynchronous.
+void flush_device();
+
 // Flushes and closes the open window and ends the drain thread (bounded by a few seconds).
 // From the library's exit path, before the Footer is written; CUDA may already be gone.
 // Further calls do nothing.
@@ -46,6 +49,7 @@ struct DeviceStatistics {
   uint64_t gpu_ops;
   uint64_t host_calls;
   uint64_t callbacks;
+  uint64_t steps;
   uint32_t windows;
   bool window_open;
   int64_t attach_ns;

@@ -45,10 +45,11 @@ void run() {
     windows->tick();
     const int64_t now_ns = emit::monotonic_ns();
     if (windows->open()) {
-      const bool collect = now_ns - collected_ns >= kCollectNs;
+      const bool flush = state.flush.exchange(0, std::memory_order_acquire) != 0;
+      const bool collect = flush || now_ns - collected_ns >= kCollectNs;
       windows->collect(collect);
       if (collect) collected_ns = now_ns;
-      if (now_ns - written_ns >= kWriteNs) {
+      if (flush || now_ns - written_ns >= kWriteNs) {
         windows->write();
         written_ns = now_ns;
       }

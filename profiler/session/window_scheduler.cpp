@@ -105,7 +105,7 @@ SchedulerDecision WindowScheduler::tick(const SchedulerInput& input) {
 }
 
 SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
-  if (stopped_ || input.hands_off || input.now_ns < next_open_ns_) return {};
+  if (stopped_ || input.hands_off) return {};
   if (windows_ != 0 && !input.reattach_allowed) return {};
   if (request_reason_ != nullptr && request_open_) {
     const char* reason = request_reason_;
@@ -113,6 +113,7 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
     requested_window_ = true;
     return {SchedulerCommand::kOpen, reason};
   }
+  if (input.now_ns < next_open_ns_) return {};
   switch (options_.mode) {
     case WindowMode::kOff:
       return {};
