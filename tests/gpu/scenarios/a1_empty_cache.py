@@ -18,7 +18,8 @@ def main():
             torch.cuda.empty_cache()
         return loss
 
-    cost_ms = job.host_ms(lambda: (step(), job.synchronize()), 5) - trainer.tc_ms
+    cost_ms = job.calibrated("A1 " + job.fix, lambda: {
+        "ms": job.host_ms(lambda: (step(), job.synchronize()), 5) - trainer.tc_ms})["ms"]
     if job.twin:
         trainer.add_ballast(20.0 * max(cost_ms, 1.0))
     meter = job.meter()

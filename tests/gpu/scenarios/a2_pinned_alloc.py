@@ -18,19 +18,22 @@ def main():
     trainer = harness.Trainer(job)
     images, labels = trainer.random_batch("cpu")
     labels = labels.to(job.device)
-    megabytes = 1.0
-    while job.cuda:  # sizes double in the allocator anyway
-        begin = time.perf_counter()
-        kept = pinned(job, megabytes)
-        cost_ms = (time.perf_counter() - begin) * 1e3
-        if cost_ms > 2.0 * trainer.tc_ms or megabytes >= 256:
-            break
-        megabytes *= 2
-    else:
-        kept, cost_ms = pinned(job, megabytes), 1.0
+
+    def find_size():
+        megabytes = 1.0
+        while True:  # sizes double in the allocator anyway
+            begin = time.perf_counter()
+            pinned(job, megabytes)
+            cost_ms = (time.perf_counter() - begin) * 1e3
+            if cost_ms > 2.0 * trainer.tc_ms or megabytes >= 256 or job.tiny:
+                return {"megabytes": megabytes, "ms": cost_ms}
+            megabytes *= 2
+
+    found = job.calibrated("A2", find_size)
+    megabytes, cost_ms = found["megabytes"], found["ms"]
     if job.twin:
         trainer.add_ballast(3.0 * cost_ms)
-    kept = [kept]
+    kept = [pinned(job, megabytes)]
     meter = job.meter()
     loss = None
     while True:

@@ -28,10 +28,7 @@ def main():
         optimizer.step()
         return loss.detach()
 
-    for _ in range(5):
-        step(model, base)
-    tl = job.host_ms(lambda: step(model, base))
-    tc = job.device_ms(lambda: step(model, base))
+    tc, tl = job.step_times("C1", lambda: step(model, base))
     if job.fix == "A":
         for k in range(4):
             step(compiled, base + 8 * k)

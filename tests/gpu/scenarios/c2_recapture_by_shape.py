@@ -45,8 +45,7 @@ def main():
         torch.cuda.synchronize()
     else:
         step(base)
-    tl = job.host_ms(lambda: step(base))
-    tc = job.device_ms(lambda: step(base))
+    tc, tl = job.step_times("C2", lambda: step(base))
     graphs = {}
     if job.fix == "A":
         for k in range(4):

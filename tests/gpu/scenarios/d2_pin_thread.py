@@ -45,18 +45,15 @@ def main():
     for tensor in tensors:
         tensor.share_memory_()
     on_device = tensors[0].to(job.device)
-    for _ in range(5):
-        step(on_device)
-    tc = job.device_ms(lambda: step(on_device))
-    if job.cuda:
-        tensors[0].pin_memory()  # the second time the pinned memory is there
-        pin_ms = job.host_ms(lambda: tensors[0].pin_memory(), 4)
-    else:
-        pin_ms = 1.0
+    tc, tl = job.step_times("D2 step " + job.fix, lambda: step(on_device))
+
+    def pin():  # the second time the pinned memory is there
+        tensors[0].pin_memory() if job.cuda else tensors[0].clone()
+
+    pin_ms = job.calibrated("D2 pin " + job.fix, lambda: {"ms": job.host_ms(pin, 5)})["ms"]
     wanted = pin_ms * 3.0 if job.twin else max(pin_ms / 4.0, tc)
     if wanted > tc:
         tc += ballast.set(wanted - tc)
-    tl = job.host_ms(lambda: step(on_device))
     data = Shared(job.total_steps() + 2, tensors)
     batches = harness.loader(job, data, None, num_workers=2, drop_last=False)
     meter = job.meter()

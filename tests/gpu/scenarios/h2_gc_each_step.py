@@ -12,13 +12,20 @@ def main():
     job = harness.Job("H2", "gc_each_step", steps=80)
     trainer = harness.Trainer(job)
     batch = trainer.random_batch()
-    heap, cost_ms = [], 0.0
-    while cost_ms < 2.0 * trainer.tc_ms and len(heap) < 20_000_000:
-        heap.extend([i] for i in range(100_000))
-        begin = time.perf_counter()
-        gc.collect()
-        cost_ms = (time.perf_counter() - begin) * 1e3
     gc.disable()  # only the calls below count
+
+    def find_size():
+        heap, cost_ms = [], 0.0
+        while cost_ms < 2.0 * trainer.tc_ms and len(heap) < 20_000_000:
+            heap.extend([i] for i in range(100_000))
+            begin = time.perf_counter()
+            gc.collect()
+            cost_ms = (time.perf_counter() - begin) * 1e3
+        return {"objects": len(heap), "ms": cost_ms}
+
+    found = job.calibrated("H2", find_size)
+    cost_ms = found["ms"]
+    heap = [[i] for i in range(found["objects"])]
     if job.twin:
         trainer.add_ballast(2.5 * (cost_ms + trainer.tl_ms))
     meter = job.meter()

@@ -39,6 +39,8 @@ def parse(scenario, fixes=("none", "A"), steps=100, twin=True, extra=None):
     parser.add_argument("--tiny", action="store_true", help="smallest sizes, to try the code")
     parser.add_argument("--max-seconds", type=float, default=25.0,
                         help="stop counting after this long, but not before 30 steps")
+    parser.add_argument("--calibration", metavar="FILE",
+                        help="take calibrated values from this JSON file, add those that lack")
     parser.add_argument("--gate", help="wait for this file after the imports (used by run_suite)")
     parser.add_argument("--kineto", help="write a torch.profiler trace of 6 steps to this file")
     if extra:
@@ -74,6 +76,35 @@ class Job:
 
     def total_steps(self):
         return self.warm_up + self.args.steps
+
+    def calibrated(self, name, measure):
+        """`measure()`, a dict of numbers, or what an earlier run on this machine measured.
+
+        Calibrating synchronises and repeats steps, which a recording should not contain:
+        run_suite lets a plain run calibrate and the recorded one read."""
+        path = self.args.calibration
+        known = {}
+        if path and os.path.exists(path):
+            with open(path) as file:
+                known = json.load(file)
+        if name not in known:
+            known[name] = measure()
+            if path:
+                fresh = "%s.%d" % (path, os.getpid())  # several ranks may calibrate
+                with open(fresh, "w") as file:
+                    json.dump(known, file, indent=1)
+                os.replace(fresh, path)
+        print("calibrated %s: %s" % (name, known[name]), flush=True)
+        return known[name]
+
+    def step_times(self, name, step, device_ms=None):
+        """(tc, tl) of `step`, calibrated; name it after everything that changes them."""
+        def measure():
+            for _ in range(5):
+                step()
+            return {"tl": self.host_ms(step), "tc": (device_ms or self.device_ms)(step)}
+        times = self.calibrated(name, measure)
+        return times["tc"], times["tl"]
 
     def synchronize(self):
         if self.cuda:
@@ -259,7 +290,8 @@ class Ballast:
         kind = {"device": self.job.device, "dtype": self.dtype}
         self.left, self.right = torch.randn(size, size, **kind), torch.randn(size, size, **kind)
         self.product = torch.empty(size, size, **kind)
-        one = self.job.device_ms(lambda: self._multiply(20), 5.0) / 20
+        one = self.job.calibrated("product", lambda: {
+            "ms": self.job.device_ms(lambda: self._multiply(20), 5.0) / 20})["ms"]
         self.count = 2 if self.job.tiny else max(1, round(milliseconds / one))
         return self.count * one
 
@@ -330,7 +362,9 @@ class Trainer:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
         self.ballast = Ballast(job, self.dtype)
         self.batch = batch or (4 if job.tiny else 128)
-        self._calibrate(batch is None and not job.tiny, host_limit)
+        found = job.calibrated("R %s %s" % (batch, host_limit),
+                               lambda: self._calibrate(batch is None and not job.tiny, host_limit))
+        self.batch, self.tc_ms, self.tl_ms = found["batch"], found["tc"], found["tl"]
 
     def random_batch(self, device=None):
         images = torch.randint(0, 256, (self.batch, 3, self.side, self.side), dtype=torch.uint8)
@@ -360,7 +394,7 @@ class Trainer:
         while may_grow and self.tl_ms > host_limit * self.tc_ms and self.batch < 1024:
             self.batch *= 2
             self._measure()
-        print("calibrated: batch %d, tc %.2f ms, tl %.2f ms" % (self.batch, self.tc_ms, self.tl_ms))
+        return {"batch": self.batch, "tc": self.tc_ms, "tl": self.tl_ms}
 
     def add_ballast(self, milliseconds):
         self.tc_ms += self.ballast.set(milliseconds)

@@ -37,10 +37,7 @@ def main():
         return loss.detach()
 
     x, y = torch.randn(batch, 20, device=job.device), torch.randn(batch, 1, device=job.device)
-    for _ in range(5):
-        step(x, y)
-    tl = job.host_ms(lambda: step(x, y))
-    tc = job.device_ms(lambda: step(x, y))
+    tc, tl = job.step_times("R4", lambda: step(x, y))
     tc += ballast.set((60.0 if job.twin else 2.0 * tl) if not job.tiny else 0.1)
     data = Rows(rows)
     if job.fix == "A":

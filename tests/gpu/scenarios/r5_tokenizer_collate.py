@@ -64,10 +64,7 @@ def main():
         return loss.detach()
 
     tokens = torch.randint(0, 8192, (batch, 64), device=job.device)
-    for _ in range(5):
-        step(tokens)
-    tl = job.host_ms(lambda: step(tokens))
-    tc = job.device_ms(lambda: step(tokens))
+    tc, tl = job.step_times("R5", lambda: step(tokens))
     tc += ballast.set(2.0 * tl if not job.tiny else 0.1)
     tokenizer = Tokenizer()
     words = Texts(batch, 60)

@@ -34,12 +34,9 @@ def main():
     if not bytes_on_wire:
         batches = [b.float() for b in batches]
     on_device = batches[0].to(job.device)
-    for _ in range(5):
-        step(on_device)
-    tl = job.host_ms(lambda: step(on_device))
-    tc = job.device_ms(lambda: step(on_device))
-    copy_ms = job.host_ms(lambda: batches[1].float().to(job.device) if job.fix == "C"
-                          else batches[1].to(job.device))
+    tc, tl = job.step_times("S06 step " + job.fix, lambda: step(on_device))
+    copy_ms = job.calibrated("S06 copy " + job.fix, lambda: {"ms": job.host_ms(
+        lambda: (batches[1].float() if job.fix == "C" else batches[1]).to(job.device))})["ms"]
     # The copy of fix A takes a fifth of the pageable one: the device must have more to do.
     if tc < max(2.5 * tl, 5.0) and not job.tiny:
         tc += ballast.set(max(2.5 * tl, 5.0) - tc)

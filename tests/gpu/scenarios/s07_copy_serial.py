@@ -32,14 +32,12 @@ def main():
     if job.cuda:
         batches = [b.pin_memory() for b in batches]
     on_device = batches[0].to(job.device)
-    for _ in range(5):
-        step(on_device)
-    tc = job.device_ms(lambda: step(on_device))
-    copy_ms = job.device_ms(lambda: batches[1].to(job.device, non_blocking=True))
+    tc, tl = job.step_times("S07 step", lambda: step(on_device))
+    copy_ms = job.calibrated("S07 copy", lambda: {"ms": job.device_ms(
+        lambda: batches[1].to(job.device, non_blocking=True))})["ms"]
     wanted = copy_ms / 0.7 * (25 if job.twin else 1)
     if wanted > tc:
         tc += ballast.set(wanted - tc)
-    tl = job.host_ms(lambda: step(on_device))
     meter = job.meter()
     count = meter.total() + 2
     if job.fix == "A":

@@ -33,10 +33,7 @@ def main():
         optimizer.step()
         return loss.detach()
 
-    for _ in range(5):
-        step()
-    tl = job.host_ms(step)
-    tc = job.device_ms(step)
+    tc, tl = job.step_times("S09 %s %s" % (job.fix, job.twin), step)
     run = step
     if job.fix == "B" and job.cuda:
         graph = torch.cuda.CUDAGraph()

@@ -32,16 +32,15 @@ def main():
         optimizer.step()
         return loss.detach()
 
-    for _ in range(3):
-        step()
-    tl = job.host_ms(step, 3)
-    if job.fix == "none" and not job.twin:
+    def device_ms(step):
+        if job.fix != "none" or job.twin:
+            return job.device_ms(step)
         # The launch queue does not hold a whole step: measure 40 parameters and scale.
         some = torch.optim.Adam(parameters[:40], lr=1e-5, foreach=False)
         some.step()
-        tc = job.device_ms(some.step) * len(everything) / 40
-    else:
-        tc = job.device_ms(step)
+        return job.device_ms(some.step) * len(everything) / 40
+
+    tc, tl = job.step_times("S10 %s %s" % (job.fix, job.twin), step, device_ms)
     meter = job.meter(warm_up=5)
     loss = None
     while True:

@@ -27,10 +27,7 @@ def main():
         optimizer.step()
         return loss.detach()
 
-    for _ in range(5):
-        step()
-    tl = job.host_ms(step)
-    tc = job.device_ms(step)
+    tc, tl = job.step_times("T1 %s %s" % (job.fix, job.twin), step)
     meter = job.meter()
     loss = None
     while True:

@@ -21,7 +21,7 @@ def main():
             return [together.to(job.device)]
         return [x.to(job.device) for x in side_data]
 
-    cost_ms = job.host_ms(copies)
+    cost_ms = job.calibrated("X1 " + job.fix, lambda: {"ms": job.host_ms(copies)})["ms"]
     if job.twin:
         trainer.add_ballast(20.0 * (cost_ms + trainer.tl_ms))
     meter = job.meter()

@@ -34,17 +34,25 @@ def main():
         log[:] = norms
         return loss.detach()
 
-    batch = 16 if job.tiny else 4096
-    while True:
-        x = torch.randn(batch, width, device=job.device, dtype=dtype)
-        for _ in range(3):
-            step(x, False)
-        tl = job.host_ms(lambda: step(x, False))
-        tc = job.device_ms(lambda: step(x, False))
-        enough = 30.0 * tl if job.twin else 2.0 * tl
-        if job.tiny or tc > enough or batch >= 1 << 19:
-            break
-        batch *= 2
+    def inputs(batch):
+        return torch.randn(batch, width, device=job.device, dtype=dtype)
+
+    def find_size():
+        batch = 16 if job.tiny else 4096
+        while True:
+            x = inputs(batch)
+            for _ in range(3):
+                step(x, False)
+            tl = job.host_ms(lambda: step(x, False))
+            tc = job.device_ms(lambda: step(x, False))
+            enough = 30.0 * tl if job.twin else 2.0 * tl
+            if job.tiny or tc > enough or batch >= 1 << 19:
+                return {"batch": batch, "tc": tc, "tl": tl}
+            batch *= 2
+
+    found = job.calibrated("Y1 %s" % job.twin, find_size)
+    batch, tc, tl = found["batch"], found["tc"], found["tl"]
+    x = inputs(batch)
     meter = job.meter()
     loss, number = None, 0
     while True:

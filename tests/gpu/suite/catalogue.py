@@ -82,8 +82,8 @@ def wanted_scenarios(only, quick):
 
 
 def plan_cells(scenarios, cells, repetitions):
-    """Every run, in order. Per scenario A B B A: plain none, recorded none, recorded fix,
-    plain fix, and backwards in every second repetition."""
+    """Every run, in the order given per scenario, backwards in every second repetition: with
+    plain and recorded that is A B B A. A plain run comes first: it calibrates."""
     result = []
     for repetition in range(repetitions):
         for scenario in scenarios:

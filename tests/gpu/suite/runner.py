@@ -85,6 +85,8 @@ class RunningJob:
             arguments += ["--steps", str(options.steps)]
         if cell.mode == "kineto":
             arguments += ["--kineto", os.path.join(self.directory, "kineto.pt.trace.json.gz")]
+        if not cell.scenario.libtorch:
+            arguments += ["--calibration", os.path.join(options.out, "calibration.json")]
         if cell.scenario.libtorch:
             job = [os.path.join(options.libtorch, cell.scenario.script)]
         else:
@@ -97,7 +99,7 @@ class RunningJob:
         if cell.mode != "recorded":
             return job
         recording = os.path.join(self.directory, "recording")
-        if cell.scenario.libtorch:
+        if cell.scenario.libtorch or options.preload:
             environment["LD_PRELOAD"] = options.library
             environment["IDLESCOPE_OUTPUT"] = recording
             return job
