@@ -14,6 +14,7 @@ depend on the machine. Expected shares are computed from what this very run meas
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -213,10 +214,7 @@ def percentile(values, share):
 def finish(job, meter, tc_ms, tl_ms, expect, samples_per_step=0, loss=None):
     """Prints the result and the truth. `expect` is a dict from `expected()`."""
     step_ms = meter.step_ms if hasattr(meter, "step_ms") else meter.stop()
-    if loss is not None:
-        value = float(loss)
-        if value != value or value in (float("inf"), float("-inf")):
-            sys.exit("the loss is not finite")
+    job.measured["finite"] = loss is None or math.isfinite(float(loss))
     p50 = percentile(step_ms, 0.5)
     mean = statistics.fmean(step_ms)
     measured = dict(job.measured)

@@ -73,6 +73,8 @@ def judge(directory, error=None):
         row.failures.append("job: exit code %s" % row.run.get("exit_code"))
     if not row.truth:
         row.failures.append("job printed no truth")
+    if row.measured.get("finite") is False:
+        row.failures.append("the loss is not finite")
     if row.mode != "recorded":
         return row
     if error:
