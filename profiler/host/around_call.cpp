@@ -1,5 +1,7 @@
 #include "profiler/host/around_call.h"
 
+#include <cstring>
+
 #include "profiler/emit/process_identity.h"
 #include "profiler/host/fetch_context.h"
 #include "profiler/host/frame_sampler.h"
@@ -129,11 +131,44 @@ PyObject* call_collate(PyObject* original, PyObject* arguments, PyObject* keywor
   return result;
 }
 
-// The doc string carries a signature for inspect.signature.
-PyMethodDef around_definition = {"around", nullptr, kMethVarargsKeywords,
-                                 "around(*args, **kwargs)\n--\n\n"};
-PyMethodDef fetch_definition = {"fetch", nullptr, kMethVarargsKeywords,
-                                "fetch(*args, **kwargs)\n--\n\n"};
+// Built-in functions keep a pointer to their definition for ever, so each wrapper has one of
+// its own with the original's name. About 40 are made; a process that makes more shares one.
+constexpr size_t kMaxDefinitions = 128;
+constexpr size_t kMaxNameSize = 64;
+// A signature for inspect.signature.
+constexpr char kDoc[] = "(*args, **kwargs)\n--\n\n";
+struct Definition {
+  PyMethodDef method;
+  char name[kMaxNameSize];
+  char doc[kMaxNameSize + sizeof kDoc];
+};
+Definition definitions[kMaxDefinitions];
+size_t definition_count = 0;  // guarded by the GIL; free-threaded builds patch at import only
+
+using Implementation = PyObject* (*)(PyObject*, PyObject*, PyObject*);
+
+PyObject* make_wrapper(Implementation implementation, PyObject* original, PyObject* state) {
+  Definition& definition =
+      definitions[definition_count < kMaxDefinitions - 1 ? definition_count++
+                                                         : kMaxDefinitions - 1];
+  PyObject* name = python.PyObject_GetAttrString(original, "__name__");
+  PyObject* module = python.PyObject_GetAttrString(original, "__module__");
+  PySsize size = 0;
+  const char* text = name == nullptr ? nullptr : python.PyUnicode_AsUTF8AndSize(name, &size);
+  if (python.PyErr_Occurred() != nullptr) python.PyErr_Clear();
+  if (text == nullptr) text = "wrapped";
+  strncpy(definition.name, text, sizeof definition.name - 1);
+  strcpy(definition.doc, definition.name);
+  strcat(definition.doc, kDoc);
+  definition.method = {definition.name, reinterpret_cast<void*>(implementation),
+                       kMethVarargsKeywords, definition.doc};
+  PyObject* wrapper = python.PyCFunction_NewEx(&definition.method, state, module);
+  if (name != nullptr) python.Py_DecRef(name);
+  if (module != nullptr) python.Py_DecRef(module);
+  return wrapper;
+}
+
+// collate_fn is wrapped once per fetcher, not once per process: one definition for all.
 PyMethodDef collate_definition = {"collate_fn", nullptr, kMethVarargsKeywords,
                                   "collate_fn(*args, **kwargs)\n--\n\n"};
 
@@ -143,21 +178,19 @@ FetchContext& fetch_context() { return context; }
 
 PyObject* make_around(PyObject*, PyObject* const* arguments, PySsize count) {
   if (count != 3) return new_none();
-  around_definition.function = reinterpret_cast<void*>(call_around);
   PyObject* parts = python.PyTuple_New(3);
   if (parts == nullptr) return nullptr;
   for (PySsize i = 0; i < 3; ++i) {
     python.Py_IncRef(arguments[i]);
     python.PyTuple_SetItem(parts, i, arguments[i]);
   }
-  PyObject* wrapper = python.PyCFunction_NewEx(&around_definition, parts, nullptr);
+  PyObject* wrapper = make_wrapper(call_around, arguments[0], parts);
   python.Py_DecRef(parts);
   return wrapper;
 }
 
 PyObject* make_fetch(PyObject*, PyObject* original) {
-  fetch_definition.function = reinterpret_cast<void*>(call_fetch);
-  return python.PyCFunction_NewEx(&fetch_definition, original, nullptr);
+  return make_wrapper(call_fetch, original, original);
 }
 
 PyObject* make_collate(PyObject*, PyObject* original) {

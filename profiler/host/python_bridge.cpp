@@ -45,15 +45,12 @@ void install() {
   installing = true;
   note_python_version();
   PyObject* globals = python.PyDict_New();
-  PyObject* module_name = python.PyUnicode_FromString("_idlescope");
   bool done =
-      globals != nullptr && module_name != nullptr &&
+      globals != nullptr &&
       python.PyDict_SetItemString(globals, "__builtins__", python.PyEval_GetBuiltins()) == 0 &&
-      python.PyDict_SetItemString(globals, "__name__", module_name) == 0 &&
       add_snippet_functions(globals);
   for (size_t i = 0; done && i < kSnippetParts; ++i) done = run_part(snippet_part(i), globals);
   if (!done) python.PyErr_Clear();
-  if (module_name != nullptr) python.Py_DecRef(module_name);
   // `globals` lives on through the functions that were installed.
   if (globals != nullptr) python.Py_DecRef(globals);
   installing = false;

@@ -11,6 +11,7 @@ IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_patching, "patching.py");
 IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_loader, "loader.py");
 IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_worker, "worker.py");
 IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_training, "training.py");
+IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_foreign, "foreign.py");
 IDLESCOPE_INCLUDE_TEXT(idlescope_snippet_targets, "targets.py");
 
 namespace idlescope::host {
@@ -21,6 +22,7 @@ SnippetPart snippet_part(size_t index) {
       {"<idlescope loader>", idlescope_snippet_loader},
       {"<idlescope worker>", idlescope_snippet_worker},
       {"<idlescope training>", idlescope_snippet_training},
+      {"<idlescope foreign>", idlescope_snippet_foreign},
       {"<idlescope targets>", idlescope_snippet_targets},
   };
   return parts[index];

@@ -13,7 +13,7 @@ struct SnippetPart {
   const char* text;
 };
 
-inline constexpr size_t kSnippetParts = 5;
+inline constexpr size_t kSnippetParts = 6;
 SnippetPart snippet_part(size_t index);
 
 }  // namespace idlescope::host

@@ -20,6 +20,11 @@ def _where_defined(cls, name):
     return None, None
 
 
+def _torch_at_least(major, minor):
+    numbers = str(sys.modules["torch"].version.__version__).split(".")
+    return (int(numbers[0]), int(numbers[1])) >= (major, minor)
+
+
 _replaced = set()  # (id of the owner, name); the owners are modules and classes, which stay
 
 
