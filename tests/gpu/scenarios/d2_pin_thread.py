@@ -32,7 +32,7 @@ def main():
     ballast = harness.Ballast(job, dtype)
 
     def step(images):
-        loss = model(images.to(dtype).mul_(1 / 255)).float().square().mean()
+        loss = model(images.to(dtype).mul(1 / 255)).float().square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
