@@ -1,7 +1,8 @@
 // Makes the data loading of a LibTorch (or any C++) training loop visible. Header-only, C++17;
 // includes no Torch header and works with any loader that has begin() and end().
 //
-//   auto data = idlescope::followed_dataset(MyDataset());        // time in get_batch()
+//   auto data = idlescope::followed_dataset(                     // time in get_batch();
+//       MyDataset().map(torch::data::transforms::Stack<>()));    // the outermost of all
 //   auto loader = torch::data::make_data_loader(std::move(data), options);
 //   for (auto& batch : idlescope::followed(*loader)) {           // time in the loader
 //     ...
@@ -117,7 +118,7 @@ class FollowedLoader {
       turn_->timed([this] { ++inner_; });
       return *this;
     }
-    bool is_at(const InnerEnd& end) {
+    bool is_at(const InnerEnd& end) const {
       const bool at_end = turn_->timed([&] { return inner_ == end; });
       if (at_end) {
         turn_->ended();
@@ -128,21 +129,23 @@ class FollowedLoader {
     }
 
    private:
-    void arrived() {
+    void arrived() const {
       in_hand_ = true;
       turn_->delivered();
     }
 
-    Inner inner_;
+    // A LibTorch iterator makes its batch while it is compared, and g++ compares a const one
+    // in a range-based for loop.
+    mutable Inner inner_;
     loader_detail::Turn* turn_;
-    bool in_hand_ = false;
+    mutable bool in_hand_ = false;
   };
 
   class Sentinel {
    public:
     explicit Sentinel(InnerEnd end) : end_(std::move(end)) {}
-    friend bool operator!=(Iterator& at, const Sentinel& end) { return !at.is_at(end.end_); }
-    friend bool operator==(Iterator& at, const Sentinel& end) { return at.is_at(end.end_); }
+    friend bool operator!=(const Iterator& at, const Sentinel& end) { return !at.is_at(end.end_); }
+    friend bool operator==(const Iterator& at, const Sentinel& end) { return at.is_at(end.end_); }
 
    private:
     InnerEnd end_;
