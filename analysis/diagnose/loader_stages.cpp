@@ -161,11 +161,15 @@ void LoaderStages::cut(uint32_t b, Ns begin_ns, Ns end_ns, Pieces& out) const {
     cut_fetch(batch, b, cutter.at(), to, to, out);
     cutter.skip_to(to);
   }
-  if (batch.pin_end_ns != 0) {
+  if (made_inline(b)) {
+    // Without workers the batch is pinned by next() itself after the fetch.
+    const bool pins = history_.iterators[batch.iterator].has(trace::LOADER_FLAG_PIN_MEMORY);
+    if (pins) cutter.until(end_ns, report::DATA_PIN, Grade::kB);
+  } else if (batch.pin_end_ns != 0) {
     // Unpickling happens in the pin thread, so all before its copy is transport.
     cutter.until(batch.pin_begin_ns, report::DATA_IPC, Grade::kA);
     cutter.until(batch.pin_end_ns, report::DATA_PIN, Grade::kA);
-  } else if (!made_inline(b) && cutter.at() < ready_ns(b)) {
+  } else if (cutter.at() < ready_ns(b)) {
     cutter.until(ready_ns(b), report::DATA_IPC, batch.pickle_end_ns != 0 ? Grade::kA : Grade::kB);
   }
   cutter.until(end_ns, report::DATA_WAKE, Grade::kA);

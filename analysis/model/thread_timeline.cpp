@@ -217,6 +217,14 @@ void fill_segments(const read::Process& process, const CallClasses& classes, con
   const auto before = [](const Item& a, const Item& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   };
+  // The pin thread and thread workers prepare batches; whoever waits for them is in next().
+  const bool works_for_loader = std::any_of(
+      process.host_events.begin() + static_cast<ptrdiff_t>(in.event_first),
+      process.host_events.begin() + static_cast<ptrdiff_t>(in.event_last),
+      [](const read::HostEvent& event) {
+        return event.kind == trace::EVENT_PIN_WAIT || event.kind == trace::EVENT_PIN_COPY ||
+               event.kind == trace::EVENT_WORKER_LOOP;
+      });
   Item items[3];
   bool have[3] = {call_item(items[0]), event_item(items[1]), overhead_item(items[2])};
   while (have[0] || have[1] || have[2]) {
@@ -229,8 +237,8 @@ void fill_segments(const read::Process& process, const CallClasses& classes, con
     if (item.source == Source::kCall) {
       const auto call_class = static_cast<trace::CallClass>(classes[item.ref]);
       if (hands_out_work(call_class) && process.calls[item.ref].parent == kNone) ++out.launches;
-      if (call_class != trace::CALL_QUERY) out.ran_work = true;
-    } else if (item.source == Source::kEvent) {
+      if (call_class != trace::CALL_QUERY && !works_for_loader) out.ran_work = true;
+    } else if (item.source == Source::kEvent && !works_for_loader) {
       out.ran_work = true;
     }
     if (item.end_ns > item.begin_ns) flattener.add(item);
