@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "profiler/host/process_counters.h"
+
 namespace idlescope::host {
 namespace {
 
@@ -37,8 +39,12 @@ void step_ended(int64_t now_ns, int64_t source, uint32_t label) {
                .b = static_cast<int64_t>(number),
                .c = label});
   the_listener.step(now_ns, false);
+  if (!has_sampling_thread()) sample_process_counters(now_ns);
 }
 
-void batch_delivered(int64_t now_ns) { the_listener.step(now_ns, true); }
+void batch_delivered(int64_t now_ns) {
+  the_listener.step(now_ns, true);
+  if (!has_sampling_thread()) sample_process_counters(now_ns);
+}
 
 }  // namespace idlescope::host

@@ -9,6 +9,7 @@
 #include "profiler/host/around_call.h"
 #include "profiler/host/fetch_context.h"
 #include "profiler/host/host_events.h"
+#include "profiler/host/process_counters.h"
 #include "profiler/host/worker_clock.h"
 
 namespace idlescope::host {
@@ -131,6 +132,12 @@ PyObject* other_profiler(PyObject*, PyObject* starts) {
   return new_none();
 }
 
+// worker_process(pid): a child whose CPU time counts to this process's tree
+PyObject* worker_process(PyObject*, PyObject* pid) {
+  worker_process_started(integer(&pid, 1, 0));
+  return new_none();
+}
+
 // worker_ends(): closes what this thread kept open
 PyObject* worker_ends(PyObject*, PyObject*) {
   forget_thread_files();
@@ -161,6 +168,7 @@ bool add_snippet_functions(PyObject* globals) {
       define("_torch_version", torch_version, kMethOneArgument),
       define("_capture", capture, kMethOneArgument),
       define("_other_profiler", other_profiler, kMethOneArgument),
+      define("_worker_process", worker_process, kMethOneArgument),
       define("_worker_ends", worker_ends, kMethNoArguments),
       define("_around", make_around, kMethFastcall),
       define("_fetch", make_fetch, kMethOneArgument),

@@ -13,6 +13,7 @@
 #include "profiler/cuda/tracer.h"
 #include "profiler/emit/process_identity.h"
 #include "profiler/emit/trace_file.h"
+#include "profiler/session/counter_sampling.h"
 #include "profiler/session/device_state.h"
 #include "profiler/session/device_windows.h"
 #include "profiler/session/options.h"
@@ -54,6 +55,7 @@ void run() {
         written_ns = now_ns;
       }
     }
+    sample_counters(now_ns);
     if (now_ns - chunk_ns >= kChunkNs) {
       emit::prepare_host_chunk();
       chunk_ns = now_ns;

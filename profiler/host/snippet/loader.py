@@ -193,6 +193,8 @@ def _after_init(begin, args, result, error):
     for index, worker in enumerate(a.get("_workers", ())):
         identity = getattr(worker, "pid", None) or getattr(worker, "native_id", None) or -1
         _event(_WORKER_STARTED, end, number, 0, -1, index, identity, 0, end)
+        if hasattr(worker, "pid"):
+            _worker_process(identity)
 
 
 def _after_reset(begin, args, result, error):
