@@ -67,6 +67,8 @@ ThreadSlot* CallLog::acquire_slot() {
   }
   found->thread_id = kernel_thread_id();
   found->capture_depth = 0;
+  found->open_calls.store(0, std::memory_order_relaxed);
+  found->outer_window = 0;
   found->chunk = nullptr;
   this_slot = found;
   if (exit_key_valid) pthread_setspecific(exit_key, found);
@@ -169,6 +171,18 @@ bool CallLog::quiet() const {
     if (slots_[i].inside.load(std::memory_order_seq_cst) != 0) return false;
   }
   return true;
+}
+
+bool CallLog::no_open_calls() const {
+  const uint32_t count = slot_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i <= count; ++i) {
+    if (slots_[i].open_calls.load(std::memory_order_acquire) != 0) return false;
+  }
+  return true;
+}
+
+void CallLog::forget_open_calls() {
+  for (ThreadSlot& slot : slots_) slot.open_calls.store(0, std::memory_order_relaxed);
 }
 
 uint64_t CallLog::take_lost() {

@@ -54,6 +54,8 @@ struct alignas(64) ThreadSlot {
   std::atomic<uint32_t> inside;  // callbacks of this thread that are running now
   uint32_t thread_id = 0;
   uint32_t capture_depth = 0;  // nested begin/end-capture calls
+  // Recorded calls that were entered and not left; a detach waits for them.
+  std::atomic<uint32_t> open_calls;
   CallChunk* chunk = nullptr;
   // The runtime call that the thread is in, so that the driver call inside it is known.
   uint32_t outer_correlation = 0;
@@ -88,6 +90,9 @@ class CallLog {
   static void mark_own_thread(bool own);
   // True when no thread is inside a callback. New ones must be turned away by the caller.
   bool quiet() const;
+  // True when no recorded call is under way.
+  bool no_open_calls() const;
+  void forget_open_calls();
   // Maps chunks ahead of need.
   void keep_free(uint32_t chunks);
   // Calls take(const CallRecord&, uint32_t thread_id, uint32_t window_id) for each record

@@ -7,15 +7,16 @@ namespace {
 
 constexpr VersionFacts kRows[] = {
     // Before CUDA 12.0: other record layouts, never tested here.
-    {0, false, false, false, false},
+    {0, false, false, GraphDetach::kNever, false},
     // 12.0 to 12.5: finalize crashed applications that used graphs (fixed in 12.4 Update 1 and
     // 12.6; pytorch PR#112507, #146604). Kineto tears down by default from 12.6 only.
-    {19, true, true, false, false},
-    // 12.6 to 12.9: Kineto's default is to tear down; graphs not tested here, so not trusted.
-    {24, true, true, false, false},
-    // 13.0: after a finalize the next replay of a graph that had been launched in the window
-    // failed with cudaErrorLaunchFailure (H200, docs/overhead.md).
-    {130000, true, true, false, false},
+    {19, true, true, GraphDetach::kNever, false},
+    // 12.6 to 12.9: graphs not tested here, so not trusted.
+    {24, true, true, GraphDetach::kNever, false},
+    // 13.0: a finalize while graphs are launched ends the job with cudaErrorLaunchFailure, also
+    // from an API-exit callback; with the launching thread held and the device idle three
+    // windows of three lost nothing (H200, docs/overhead.md).
+    {130000, true, true, GraphDetach::kWhileHeld, true},
 };
 
 }  // namespace

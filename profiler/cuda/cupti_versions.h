@@ -9,12 +9,18 @@
 
 namespace idlescope::cuda {
 
+// When a job that uses CUDA graphs may be detached from.
+enum class GraphDetach : uint8_t {
+  kNever,     // stay attached to the end of the process
+  kWhileHeld  // only while its launching thread is held and the device is idle
+};
+
 struct VersionFacts {
-  uint32_t first;             // smallest cuptiGetVersion() of the row
-  bool usable;                // records can be decoded
-  bool finalize;              // cuptiFinalize of a running eager job
-  bool finalize_with_graphs;  // the same once a graph was captured or launched
-  bool reattach_with_graphs;  // a second window of such a job
+  uint32_t first;  // smallest cuptiGetVersion() of the row
+  bool usable;     // records can be decoded
+  bool finalize;   // cuptiFinalize of a running eager job
+  GraphDetach graphs;
+  bool reattach_with_graphs;  // a second attach after such a finalize
 };
 
 // The row with the largest `first` that is not above the version.

@@ -165,6 +165,7 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
     good = enable_callbacks(&outcome);
   }
   const int64_t callbacks_ns = monotonic_ns();
+  start_call_window_at(callbacks_ns);
   good = good && enable_kinds(request, &outcome);
   const int64_t begin_ns = monotonic_ns();
   if (!good) {
@@ -212,7 +213,7 @@ void Tracer::disable_kinds(CUptiResult* first, const char** call) {
 void Tracer::undo_attach() {
   CUptiResult ignored = CUPTI_SUCCESS;
   const char* call = nullptr;
-  open_call_window(0);
+  close_call_window();
   disable_kinds(&ignored, &call);
   wait_until_quiet(monotonic_ns() + 100'000'000);
   // Our own subscribe succeeded, so nobody else's session is torn down.
@@ -229,29 +230,41 @@ bool Tracer::wait_until_quiet(int64_t until_ns) const {
   return true;
 }
 
+// A default flush returns the buffers without unfinished records: none held means that
+// everything recorded so far has ended on the device.
+bool Tracer::wait_until_complete(int64_t until_ns, DetachOutcome* outcome) {
+  for (;;) {
+    const CUptiResult flush = api_.ActivityFlushAll(0);
+    if (flush != CUPTI_SUCCESS && outcome->result == CUPTI_SUCCESS) {
+      outcome->result = flush;
+      outcome->call = "cuptiActivityFlushAll";
+    }
+    collect(false);
+    if (flush != CUPTI_SUCCESS) return false;
+    if (activity_buffers().held() == 0) return true;
+    if (monotonic_ns() >= until_ns) return false;
+    pause_ns(kPollNs);
+  }
+}
+
 DetachOutcome Tracer::detach(const DetachRequest& request) {
   DetachOutcome outcome = {};
   if (!attached()) return outcome;
   const int64_t end_ns = monotonic_ns();
   const int64_t until_ns = end_ns + request.wait_ns;
   ActivityBuffers& buffers = activity_buffers();
+  const uint64_t graph_launches = graph_sightings().graph_launches;
 
+  // A replayed graph holds CUPTI's own nodes: the device must be done with them before kinds
+  // are switched off (docs/decisions, graphs).
+  bool complete = !request.device_idle_first || wait_until_complete(until_ns, &outcome);
   disable_kinds(&outcome.result, &outcome.call);
-  open_call_window(0);
-  // A default flush returns the buffers without unfinished records: none held means that
-  // every kernel that was recorded has ended.
-  for (;;) {
-    const CUptiResult flush = api_.ActivityFlushAll(0);
-    if (flush != CUPTI_SUCCESS && outcome.result == CUPTI_SUCCESS) {
-      outcome.result = flush;
-      outcome.call = "cuptiActivityFlushAll";
-    }
-    collect(false);
-    if (flush != CUPTI_SUCCESS || buffers.held() == 0 || monotonic_ns() >= until_ns) break;
-    pause_ns(kPollNs);
-  }
-  const bool quiet =
-      wait_until_quiet(until_ns > monotonic_ns() ? until_ns : monotonic_ns() + 20'000'000);
+  refuse_new_calls();
+  complete = wait_until_complete(until_ns, &outcome) && complete;
+  while (!call_log().no_open_calls() && monotonic_ns() < until_ns) pause_ns(20'000);
+  close_call_window();
+  const int64_t now_ns = monotonic_ns();
+  const bool quiet = wait_until_quiet(until_ns > now_ns ? until_ns : now_ns + 20'000'000);
   if (buffers.held() != 0) {
     const CUptiResult flush = api_.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (flush != CUPTI_SUCCESS && outcome.result == CUPTI_SUCCESS) {
@@ -263,7 +276,9 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   if (api_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
   collect(false);
 
-  if (request.finalize && quiet) {
+  const bool graphs_idle = !request.device_idle_first ||
+                           (complete && graph_sightings().graph_launches == graph_launches);
+  if (request.finalize && quiet && graphs_idle) {
     const CUptiResult finalized = api_.Finalize();
     outcome.finalized = finalized == CUPTI_SUCCESS;
     if (!outcome.finalized && outcome.result == CUPTI_SUCCESS) {

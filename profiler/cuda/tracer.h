@@ -44,7 +44,10 @@ struct AttachOutcome {
 };
 
 struct DetachRequest {
-  bool finalize;    // false: at process exit, or where it is unsafe
+  bool finalize;  // false: at process exit, or where it is unsafe
+  // CUDA graphs are in use: finalize only if the device is idle and no graph is launched
+  // meanwhile. The caller holds the launching thread.
+  bool device_idle_first;
   int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
   const char* reason;
   uint64_t step_number;
@@ -82,6 +85,8 @@ class Tracer {
   AttachOutcome attach(const AttachRequest& request);
   DetachOutcome detach(const DetachRequest& request);
   bool attached() const { return window_id_ != 0; }
+  // Also between windows, where detaching was not safe: the next attach costs little.
+  bool subscribed() const { return subscriber_ != nullptr; }
   uint32_t window_id() const { return window_id_; }
 
   // Takes over what the callbacks left. `ask_cupti`: also for buffers that are not full.
@@ -104,6 +109,7 @@ class Tracer {
   void disable_kinds(CUptiResult* first, const char** call);
   void undo_attach();
   bool wait_until_quiet(int64_t until_ns) const;
+  bool wait_until_complete(int64_t until_ns, DetachOutcome* outcome);
 
   emit::PacketSink sink_;
   DriverApi driver_;

@@ -13,6 +13,7 @@ namespace idlescope::cuda {
 namespace {
 
 std::atomic<uint32_t> call_window{0};
+std::atomic<bool> entering{false};  // calls that begin now are recorded
 std::atomic<int64_t> call_window_begin_ns{0};
 std::atomic<uint64_t> foreign{0};
 std::atomic<bool> both_domains{false};
@@ -54,7 +55,8 @@ void note_graph(ThreadSlot* slot, const CallFunction& function, bool enters, boo
       note_capture(slot, function, enters, failed, now_ns);
       break;
     case emit::kCallGraphLaunch:
-      if (!enters) graph_launches.fetch_add(1, std::memory_order_relaxed);
+      // At enter: the detacher must see a launch that is just beginning.
+      if (enters) graph_launches.fetch_add(1, std::memory_order_seq_cst);
       break;
     case emit::kCallGraphInstantiate:
       if (!enters) graphs_made.fetch_add(1, std::memory_order_relaxed);
@@ -79,19 +81,34 @@ bool repeats_outer_call(const ThreadSlot& slot, uint32_t window, const CallFunct
          !both_domains.load(std::memory_order_relaxed);
 }
 
+// Not below zero: the counter is reset when a detach gave up on a call that never came back.
+void leave_call(ThreadSlot* slot) {
+  const uint32_t open = slot->open_calls.load(std::memory_order_relaxed);
+  if (open != 0) slot->open_calls.store(open - 1, std::memory_order_release);
+}
+
 void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
                 const CUpti_CallbackData& data) {
   if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
-  if (repeats_outer_call(*slot, window, function, data.correlationId)) {
+  if (!entering.load(std::memory_order_relaxed) ||
+      repeats_outer_call(*slot, window, function, data.correlationId)) {
     *data.correlationData = 0;
     return;
   }
+  slot->open_calls.fetch_add(1, std::memory_order_relaxed);
   if (function.domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
     slot->outer_correlation = data.correlationId;
     slot->outer_window = static_cast<uint16_t>(window);
     slot->outer_class = function.call_class;
   }
   *data.correlationData = static_cast<uint64_t>(monotonic_ns()) | kEnterMark;
+}
+
+// Looking a function up is part of each launch through a cudaKernel_t; it says something only
+// when it loads code.
+constexpr int64_t kLookUpNs = 10'000;
+bool is_quick_look_up(const CallFunction& function, int64_t duration_ns) {
+  return function.call_class == emit::kCallModuleLoad && duration_ns < kLookUpNs;
 }
 
 void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
@@ -110,9 +127,14 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
   const int64_t now_ns = monotonic_ns();
   const auto begin_ns = static_cast<int64_t>(word & ~kEnterMask);
   // Entered before this window, or not by us.
-  if (begin_ns > now_ns || begin_ns < call_window_begin_ns.load(std::memory_order_relaxed)) return;
-  CallRecord* record = call_log().next_record(slot, window);
-  if (record == nullptr) return;
+  const bool wanted = begin_ns <= now_ns &&
+                      begin_ns >= call_window_begin_ns.load(std::memory_order_relaxed) &&
+                      !is_quick_look_up(function, now_ns - begin_ns);
+  CallRecord* record = wanted ? call_log().next_record(slot, window) : nullptr;
+  if (record == nullptr) {
+    leave_call(slot);
+    return;
+  }
   record->begin_ns = begin_ns;
   record->end_ns = now_ns;
   record->correlation_id = data.correlationId;
@@ -123,6 +145,7 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
       function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime : emit::kDomainDriver;
   decode_call(function, data.functionParams, result != 0, record);
   CallLog::commit(slot);
+  leave_call(slot);
 }
 
 }  // namespace
@@ -130,10 +153,19 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
 void record_both_domains(bool on) { both_domains.store(on, std::memory_order_relaxed); }
 
 void open_call_window(uint32_t window_id) {
+  call_log().forget_open_calls();
   call_window_begin_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  entering.store(true, std::memory_order_relaxed);
   call_window.store(window_id, std::memory_order_seq_cst);
 }
-uint32_t open_call_window() { return call_window.load(std::memory_order_seq_cst); }
+void start_call_window_at(int64_t begin_ns) {
+  call_window_begin_ns.store(begin_ns, std::memory_order_relaxed);
+}
+void refuse_new_calls() { entering.store(false, std::memory_order_seq_cst); }
+void close_call_window() {
+  refuse_new_calls();
+  call_window.store(0, std::memory_order_seq_cst);
+}
 
 void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                            const void* raw) {

@@ -12,9 +12,14 @@
 
 namespace idlescope::cuda {
 
-// Calls are recorded into this window from now on; 0: none.
+// Calls are recorded into this window from now on.
 void open_call_window(uint32_t window_id);
-uint32_t open_call_window();
+// Calls that were entered before this are not: no device record can belong to them.
+void start_call_window_at(int64_t begin_ns);
+// Calls that were entered already are still recorded when they end; new ones are not.
+void refuse_new_calls();
+// Nothing is recorded any more.
+void close_call_window();
 // --detail full: also the driver call inside a runtime call of the same class.
 void record_both_domains(bool on);
 

@@ -23,6 +23,21 @@ constexpr int64_t kFinishNs = 5'000'000'000;
 
 constinit DeviceState state_of_process;
 
+// The training thread between two steps, outside any CUDA call.
+void stand_still() {
+  DeviceState& state = state_of_process;
+  if (!device_state_is_mine()) return;
+  const int64_t until_ns = emit::monotonic_ns() + kSwitchNs;
+  state.held.store(1, std::memory_order_seq_cst);
+  wake_drain_thread();
+  while (state.hold.load(std::memory_order_seq_cst) != 0) {
+    const int64_t left_ns = until_ns - emit::monotonic_ns();
+    if (left_ns <= 0) break;
+    wait_on(&state.hold, 1, left_ns);
+  }
+  state.held.store(0, std::memory_order_seq_cst);
+}
+
 }  // namespace
 
 DeviceState& device_state() { return state_of_process; }
@@ -59,6 +74,7 @@ void on_cuda_initialized() {
 
 void on_step(int64_t now_ns, bool from_loader) {
   DeviceState& state = state_of_process;
+  if (state.hold.load(std::memory_order_relaxed) != 0) stand_still();
   if (from_loader) {
     state.last_batch_ns.store(now_ns, std::memory_order_relaxed);
     state.batches.fetch_add(1, std::memory_order_release);
@@ -96,16 +112,18 @@ void on_other_profiler(bool starts) {
     return;
   }
   state.other_profilers.fetch_add(1, std::memory_order_seq_cst);
+  state.held.store(1, std::memory_order_seq_cst);  // this thread stands still here
   wake_drain_thread();
   const int64_t until_ns = emit::monotonic_ns() + kLetGoNs;
   for (;;) {
     const bool busy = state.attached.load(std::memory_order_seq_cst) != 0 ||
                       state.switching.load(std::memory_order_seq_cst) != 0;
     const int64_t left_ns = until_ns - emit::monotonic_ns();
-    if (!busy || left_ns <= 0) return;
+    if (!busy || left_ns <= 0) break;
     std::atomic<uint32_t>* word = state.attached.load() != 0 ? &state.attached : &state.switching;
     wait_on(word, 1, left_ns);
   }
+  state.held.store(0, std::memory_order_seq_cst);
 }
 
 void request_window(const char* reason) {
@@ -135,7 +153,8 @@ void forget_device_after_fork() {
   DeviceState& state = state_of_process;
   for (std::atomic<uint32_t>* word :
        {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
-        &state.wish_opens, &state.windows, &state.captures_seen, &state.flush}) {
+        &state.wish_opens, &state.windows, &state.captures_seen, &state.flush, &state.hold,
+        &state.held}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<uint64_t>* word :

@@ -25,6 +25,11 @@ struct DeviceState {
   std::atomic<int64_t> last_batch_ns;
   std::atomic<uint64_t> wake_at_step;  // the drain thread wants to see this one; 0: none
 
+  // A detach that needs the launching thread to stand still: the drain thread sets `hold`, the
+  // training thread notices at its next step, sets `held` and waits until `hold` is 0.
+  std::atomic<uint32_t> hold;  // futex
+  std::atomic<uint32_t> held;
+
   std::atomic<int32_t> python_captures;  // captures that the Python side announced
   std::atomic<uint32_t> captures_seen;   // ever, by the Python side
   std::atomic<int32_t> other_profilers;  // sessions of other tools

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kDetachWaitNs = 300'000'000;
 constexpr int64_t kExitWaitNs = 500'000'000;
+// A job that uses graphs and shows no step for so long is not detached from.
+constexpr int64_t kHoldNs = 10'000'000'000;
 
 }  // namespace
 
@@ -66,7 +68,8 @@ SchedulerInput DeviceWindows::facts() const {
   input.graphs_in_use = graphs.graph_launches + graphs.graphs_made > 0 ||
                         state.captures_seen.load(std::memory_order_relaxed) > 0;
   const cuda::VersionFacts version = tracer_.facts();
-  input.reattach_allowed = !input.graphs_in_use || version.reattach_with_graphs;
+  input.reattach_allowed =
+      !input.graphs_in_use || version.reattach_with_graphs || tracer_.subscribed();
   return input;
 }
 
@@ -190,6 +193,28 @@ void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
   }
 }
 
+// `wait`: not now, the training thread was asked to stand still at its next step.
+bool DeviceWindows::may_finalize(const SchedulerInput& input, bool* wait) {
+  const cuda::VersionFacts version = tracer_.facts();
+  if (!input.graphs_in_use) return version.finalize;
+  if (version.graphs == cuda::GraphDetach::kNever) return false;
+  DeviceState& state = device_state();
+  if (state.held.load(std::memory_order_seq_cst) != 0) return true;
+  if (hold_since_ns_ == 0) {
+    hold_since_ns_ = input.now_ns;
+    state.hold.store(1, std::memory_order_seq_cst);
+  }
+  *wait = input.now_ns - hold_since_ns_ < kHoldNs;
+  return false;
+}
+
+void DeviceWindows::release_hold() {
+  DeviceState& state = device_state();
+  hold_since_ns_ = 0;
+  state.hold.store(0, std::memory_order_seq_cst);
+  wake_all(&state.hold);
+}
+
 void DeviceWindows::close_window(const char* reason, const SchedulerInput& input, bool at_exit) {
   DeviceState& state = device_state();
   state.switching.store(1, std::memory_order_seq_cst);
@@ -198,11 +223,17 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
     wake_all(&state.switching);
     return;
   }
-  const cuda::VersionFacts version = tracer_.facts();
+  bool wait = false;
+  const bool finalize = !at_exit && may_finalize(input, &wait);
+  if (wait) {
+    state.switching.store(0, std::memory_order_seq_cst);
+    wake_all(&state.switching);
+    return;
+  }
   const WindowCost cost = scheduler_.cost_so_far();
   cuda::DetachRequest request = {};
-  request.finalize =
-      !at_exit && (input.graphs_in_use ? version.finalize_with_graphs : version.finalize);
+  request.finalize = finalize;
+  request.device_idle_first = finalize && input.graphs_in_use;
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
   request.reason = reason;
   request.step_number = input.steps;
@@ -212,6 +243,7 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   request.plain_steps = cost.plain_steps;
   const uint32_t window_id = tracer_.window_id();
   const cuda::DetachOutcome outcome = tracer_.detach(request);
+  release_hold();
   const int64_t now_ns = emit::monotonic_ns();
   scheduler_.closed(now_ns, outcome.detach_ns);
   state.attached.store(0, std::memory_order_seq_cst);

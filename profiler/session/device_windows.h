@@ -35,6 +35,8 @@ class DeviceWindows {
   bool capture_open() const;
   void open_window(const char* reason, const SchedulerInput& input);
   void close_window(const char* reason, const SchedulerInput& input, bool at_exit);
+  bool may_finalize(const SchedulerInput& input, bool* wait);
+  void release_hold();
   void attach_failed(const cuda::AttachOutcome& outcome);
   void publish();
 
@@ -43,6 +45,7 @@ class DeviceWindows {
   bool full_detail_;
   uint32_t next_window_id_ = 1;
   int64_t opened_ns_ = 0;
+  int64_t hold_since_ns_ = 0;  // waiting for the training thread to stand still; 0: not
   uint32_t last_status_ = 0;
 };
 

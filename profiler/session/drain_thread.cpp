@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kStackBytes = 256 * 1024;
 constexpr int64_t kTickNs = 20'000'000;
-constexpr int64_t kCollectNs = 100'000'000;
-constexpr int64_t kWriteNs = 200'000'000;
+constexpr int64_t kCollectNs = 70'000'000;
+constexpr int64_t kWriteNs = 140'000'000;
 constexpr int64_t kChunkNs = 100'000'000;
 
 // Made on the application's thread inside cuInit, used by the drain thread, never destroyed.
