@@ -118,8 +118,11 @@ PyObject* call_fetch(PyObject* original, PyObject* arguments, PyObject* keywords
   int64_t samples = 0;
   if (result != nullptr) samples = samples_of(arguments);
   write_fetch(begin, end, samples);
-  if (sampled) write_frame_sample(begin.wall_ns, end.wall_ns);
-  frame_sampler_saw(end.wall_ns - begin.wall_ns);
+  if (sampled) {
+    write_frame_sample(begin.wall_ns, end.wall_ns);
+  } else {
+    frame_sampler_saw(end.wall_ns - begin.wall_ns);
+  }
   context.collate_ns = outer_collate_ns;
   return result;
 }

@@ -80,6 +80,7 @@ struct Listener {
   void (*step)(int64_t now_ns, bool from_loader);
   void (*capture)(bool begins);
   void (*other_profiler)(bool starts);
+  bool sample_frames;  // whether frame_sampler.h may watch fetches
 };
 void set_listener(const Listener& listener);
 const Listener& listener();

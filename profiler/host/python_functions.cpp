@@ -8,6 +8,7 @@
 #include "profiler/emit/trace_file.h"
 #include "profiler/host/around_call.h"
 #include "profiler/host/fetch_context.h"
+#include "profiler/host/frame_sampler.h"
 #include "profiler/host/host_events.h"
 #include "profiler/host/process_counters.h"
 #include "profiler/host/worker_clock.h"
@@ -99,6 +100,10 @@ PyObject* generation(PyObject*, PyObject*) {
   return python.PyLong_FromLongLong(emit::file_generation());
 }
 
+PyObject* frames_wanted(PyObject*, PyObject*) {
+  return python.PyLong_FromLongLong(listener().sample_frames ? 1 : 0);
+}
+
 PyObject* recording(PyObject*, PyObject*) {
   return python.PyLong_FromLongLong(emit::recording_possible() ? 1 : 0);
 }
@@ -138,6 +143,12 @@ PyObject* worker_process(PyObject*, PyObject* pid) {
   return new_none();
 }
 
+// sample_frames(sys.getprofile)
+PyObject* sample_frames(PyObject*, PyObject* get_profile) {
+  enable_frame_sampler(get_profile);
+  return new_none();
+}
+
 // worker_ends(): closes what this thread kept open
 PyObject* worker_ends(PyObject*, PyObject*) {
   forget_thread_files();
@@ -163,12 +174,14 @@ bool add_snippet_functions(PyObject* globals) {
       define("_thread_cpu", thread_cpu, kMethNoArguments),
       define("_process_id", process_id, kMethNoArguments),
       define("_generation", generation, kMethNoArguments),
+      define("_frames_wanted", frames_wanted, kMethNoArguments),
       define("_recording", recording, kMethNoArguments),
       define("_role", role, kMethOneArgument),
       define("_torch_version", torch_version, kMethOneArgument),
       define("_capture", capture, kMethOneArgument),
       define("_other_profiler", other_profiler, kMethOneArgument),
       define("_worker_process", worker_process, kMethOneArgument),
+      define("_sample_frames", sample_frames, kMethOneArgument),
       define("_worker_ends", worker_ends, kMethNoArguments),
       define("_around", make_around, kMethFastcall),
       define("_fetch", make_fetch, kMethOneArgument),

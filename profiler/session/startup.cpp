@@ -101,7 +101,7 @@ void start_library(int argument_count, char* const* arguments) {
     const MessageValue values[] = {{"value", wanted.complaint}};
     complain_once("bad-variable", values, 1);
   }
-  host::set_listener({on_step, on_capture, on_other_profiler});
+  host::set_listener({on_step, on_capture, on_other_profiler, wanted.sample_frames});
   host::add_audit_hook();
 }
 

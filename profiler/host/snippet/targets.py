@@ -1,5 +1,7 @@
 # What is patched, by the module that defines it.
 _quietly(_follow_gc)
+if _frames_wanted():
+    _quietly(_sample_frames, sys.getprofile)
 _install(
     {
         "torch.utils.data.dataloader": _patch_dataloader,
