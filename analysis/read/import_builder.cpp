@@ -193,8 +193,10 @@ void ImportBuilder::place_call_streams() {
   for (Call& call : process_.calls) {
     const auto found = call_streams_.find(call.correlation);
     if (found == call_streams_.end()) continue;
+    const auto streams = streams_.find(found->second);
+    if (streams == streams_.end() || streams->second.size() != 1) continue;
     CallDescriptor descriptor = process_.call_descriptors[call.descriptor];
-    descriptor.stream = found->second;
+    descriptor.stream = streams->second.begin()->second;
     call.descriptor = call_descriptor(descriptor);
   }
 }

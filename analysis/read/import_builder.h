@@ -47,8 +47,11 @@ class ImportBuilder {
   void add_overhead(const Overhead& overhead);
   // `wait` is the correlation of a call that waited for the event that call `record` recorded.
   void add_edge(uint32_t record, uint32_t wait) { edges_.push_back({record, wait}); }
-  // The call with that correlation worked on that stream.
-  void call_stream(uint32_t correlation, uint32_t stream) { call_streams_[correlation] = stream; }
+  // The call with that correlation worked on that stream, if ops name it too. (The device of
+  // synchronisation records is not to be believed: nsys writes 0 for every device.)
+  void call_stream(uint32_t correlation, uint32_t context_id, uint32_t stream_id) {
+    call_streams_[correlation] = {context_id, stream_id};
+  }
   void shift_times(Ns offset_ns);
   void set_versions(uint32_t cupti, uint32_t runtime, uint32_t driver);
   Ns first_ns() const;  // earliest of what was added; 0 if nothing
@@ -81,7 +84,7 @@ class ImportBuilder {
   std::unordered_map<std::string, uint32_t> op_descriptors_;
   std::unordered_map<std::string, uint32_t> call_descriptors_;
   std::vector<Edge> edges_;
-  std::unordered_map<uint32_t, uint32_t> call_streams_;
+  std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> call_streams_;
   uint64_t bad_spans_ = 0;
   uint32_t cupti_version_ = 0;
   uint32_t runtime_version_ = 0;

@@ -292,35 +292,13 @@ void KinetoRows::take_host_range(const KinetoEvent& event, RowKind kind) {
     }
     return;
   }
-  // Annotations of the profiler itself; before 2021 they were Operator rows.
-  if (starts_with(event.name, "ProfilerStep#")) {
-    if (begin_ns <= end_ns)
-      steps_.push_back({std::string(event.name), thread_id, begin_ns, end_ns});
-    builder_.saw(trace::KIND_STEP);
-    builder_.add_range(event.name, trace::RANGE_USER, thread_id, begin_ns, end_ns);
-    return;
-  }
-  if (starts_with(event.name, "enumerate(DataLoader)#")) {
-    if (begin_ns <= end_ns) {
-      loader_.push_back({std::string(event.name), thread_id, begin_ns, end_ns});
-    }
-    builder_.saw(trace::KIND_LOADER);
-    return;
-  }
+  // Marks of the profiler itself; before 2021 they were Operator rows.
+  if (marks_.take(event.name, thread_id, begin_ns, end_ns) == ImportMarks::Taken::kWhole) return;
+  const bool is_step = starts_with(event.name, "ProfilerStep#");
   const trace::RangeCategory category = annotation_category(event.name);
-  if (category == trace::RANGE_OPTIMIZER) {
-    HostEvent step;
-    step.kind = trace::EVENT_STEP;
-    step.thread_id = thread_id;
-    step.begin_ns = step.end_ns = end_ns;
-    step.a = trace::STEP_SOURCE_OPTIMIZER;
-    step.c = builder_.strings().add(event.name.substr(std::string_view("Optimizer.step#").size()));
-    builder_.saw(trace::KIND_STEP);
-    builder_.add_event(step);
-  }
   builder_.saw(trace::KIND_PYTHON_RANGE);
   builder_.add_range(event.name,
-                     kind == RowKind::kCpuOp && category == trace::RANGE_USER
+                     kind == RowKind::kCpuOp && category == trace::RANGE_USER && !is_step
                          ? trace::RANGE_FRAMEWORK_OP
                          : category,
                      thread_id, begin_ns, end_ns);
@@ -418,7 +396,7 @@ void KinetoRows::take_sync(const KinetoEvent& event) {
   if (correlation == 0) return;
   if (event.stream && *event.stream > 0 && event.name == "Stream Sync") {
     const uint32_t context = event.context ? static_cast<uint32_t>(*event.context) : 0;
-    builder_.call_stream(correlation, builder_.stream(context, stream_of(event), device_of(event)));
+    builder_.call_stream(correlation, context, stream_of(event));
   }
   if (event.wait_record_correlation && *event.wait_record_correlation > 0 &&
       *event.wait_record_correlation <= UINT32_MAX) {
@@ -472,65 +450,8 @@ int64_t KinetoRows::main_pid() const {
   return best;
 }
 
-void KinetoRows::finish_steps() {
-  std::sort(steps_.begin(), steps_.end(), [](const Span& a, const Span& b) {
-    return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
-  });
-  const auto mark = [this](const Span& span, Ns at_ns, int64_t number) {
-    HostEvent step;
-    step.kind = trace::EVENT_STEP;
-    step.thread_id = span.thread_id;
-    step.begin_ns = step.end_ns = at_ns;
-    step.a = trace::STEP_SOURCE_PROFILER;
-    step.b = number;
-    step.c = builder_.strings().add("ProfilerStep");
-    builder_.add_event(step);
-  };
-  bool first = true;
-  for (const Span& span : steps_) {
-    const std::string_view digits =
-        std::string_view(span.name).substr(std::string_view("ProfilerStep#").size());
-    int64_t number = -1;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    // Steps follow each other without a gap: only the first needs a mark at its begin.
-    if (first) mark(span, span.begin_ns, number - 1);
-    mark(span, span.end_ns, number);
-    first = false;
-  }
-}
-
-void KinetoRows::finish_loader() {
-  std::sort(loader_.begin(), loader_.end(), [](const Span& a, const Span& b) {
-    return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
-  });
-  // One iterator per (thread, kind): epochs cannot be told apart.
-  std::map<std::pair<uint32_t, std::string>, std::pair<uint32_t, int64_t>> iterators;
-  for (const Span& span : loader_) {
-    const auto [entry, inserted] = iterators.try_emplace(
-        {span.thread_id, span.name}, static_cast<uint32_t>(iterators.size()) + 1, 0);
-    auto& [iterator, batch] = entry->second;
-    HostEvent event;
-    event.thread_id = span.thread_id;
-    event.iterator = iterator;
-    if (inserted) {
-      event.kind = trace::EVENT_LOADER_CREATE;
-      event.begin_ns = event.end_ns = span.begin_ns;
-      event.a = span.name.find("_SingleProcess") != span.name.npos ? 0 : -1;  // num_workers
-      event.c = trace::LOADER_FLAG_NONE;
-      builder_.add_event(event);
-    }
-    event.kind = trace::EVENT_LOADER_NEXT;
-    event.begin_ns = span.begin_ns;
-    event.end_ns = span.end_ns;
-    event.batch = batch++;
-    event.a = event.b = event.c = -1;
-    builder_.add_event(event);
-  }
-}
-
 void KinetoRows::finish() {
-  finish_steps();
-  finish_loader();
+  marks_.finish();
   std::stable_sort(collectives_.begin(), collectives_.end(),
                    [](const RawCollective& a, const RawCollective& b) {
                      return a.collective.begin_ns < b.collective.begin_ns;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/read/import_builder.h"
+#include "analysis/read/import_marks.h"
 #include "analysis/read/kineto_event.h"
 
 namespace idlescope::read {
@@ -38,7 +39,7 @@ RowKind row_kind(std::string_view category);
 
 class KinetoRows {
  public:
-  explicit KinetoRows(ImportBuilder& builder) : builder_(builder) {}
+  explicit KinetoRows(ImportBuilder& builder) : builder_(builder), marks_(builder) {}
 
   void take(const KinetoEvent& event);
   // After the last row: steps, loader events, collectives in time order.
@@ -64,13 +65,6 @@ class KinetoRows {
   int64_t main_pid() const;
 
  private:
-  struct Span {
-    std::string name;
-    uint32_t thread_id;
-    Ns begin_ns;
-    Ns end_ns;
-  };
-
   bool times(const KinetoEvent& event, Ns& begin_ns, Ns& end_ns);
   void take_metadata(const KinetoEvent& event);
   void take_legacy(const KinetoEvent& event);
@@ -85,15 +79,12 @@ class KinetoRows {
   uint32_t device_of(const KinetoEvent& event) const;
   uint32_t stream_of(const KinetoEvent& event) const;
   uint32_t correlation_of(const KinetoEvent& event);
-  void finish_steps();
-  void finish_loader();
 
   ImportBuilder& builder_;
+  ImportMarks marks_;
   Evidence evidence_;
   std::map<int64_t, uint64_t> rows_by_pid_;  // of host rows
   std::unordered_map<std::string, uint32_t> odd_threads_;
-  std::vector<Span> steps_;
-  std::vector<Span> loader_;
   struct RawCollective {
     Collective collective;
     std::string group;

@@ -8,6 +8,7 @@
 
 #include "analysis/read/byte_source.h"
 #include "analysis/read/kineto_json.h"
+#include "analysis/read/nsys_sqlite.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/sniff.h"
 #include "analysis/read/text_stream.h"
@@ -101,6 +102,25 @@ tl::unexpected<Fault> unknown_fault(std::string_view bytes, const std::string& p
                                {"found", printable(bytes)}}});
 }
 
+// sqlite needs the whole file; TextStream bounds what a small one may become.
+Expected<std::string> inflate_all(std::string_view bytes, const std::string& path) {
+  TextStream text(bytes);
+  std::string out;
+  constexpr size_t kPiece = size_t{4} << 20;
+  while (true) {
+    const size_t used = out.size();
+    out.resize(used + kPiece);
+    const size_t got = text.read(out.data() + used, kPiece);
+    out.resize(used + got);
+    if (got == 0) break;
+  }
+  if (text.end() == TextStream::End::kBomb) {
+    return tl::unexpected(Fault{messages::kExpandsTooMuch,
+                                {{"path", path}, {"ratio", std::to_string(kMaxInflateRatio)}}});
+  }
+  return out;
+}
+
 // The importer of JSON inflates as it goes; only its beginning is needed to know it.
 Expected<void> read_gzip(std::string_view bytes, const std::string& path, Recording& recording) {
   std::string head(64 << 10, '\0');
@@ -111,6 +131,11 @@ Expected<void> read_gzip(std::string_view bytes, const std::string& path, Record
   switch (inside.format) {
     case Format::kJson:
       return import_kineto(bytes, path, recording);
+    case Format::kSqlite: {
+      auto inflated = inflate_all(bytes, path);
+      if (!inflated) return tl::unexpected(std::move(inflated.error()));
+      return import_nsys(*inflated, path, recording);
+    }
     case Format::kForeign:
       return foreign_fault(inside, path);
     default:
@@ -134,12 +159,25 @@ Expected<void> read_one(const std::string& path, Recording& recording) {
     }
     case Format::kJson:
       return import_kineto(bytes, path, recording);
+    case Format::kSqlite:
+      return import_nsys(bytes, path, recording);
     case Format::kGzip:
       return read_gzip(bytes, path, recording);
     case Format::kForeign:
       return foreign_fault(sniffed, path);
     default:
       return unknown_fault(bytes, path);
+  }
+}
+
+std::string name_of(Origin origin) {
+  switch (origin) {
+    case Origin::kKineto:
+      return "a PyTorch profile";
+    case Origin::kNsys:
+      return "an Nsight Systems export";
+    default:
+      return "an idlescope recording";
   }
 }
 
@@ -151,9 +189,20 @@ Expected<Recording> read_paths(const std::vector<std::string>& paths) {
   Recording recording;
   recording.paths = paths;
   std::optional<Fault> first_fault;
+  std::optional<std::pair<Origin, std::string>> first_read;
   for (const Input& input : *inputs) {
     auto done = read_one(input.path, recording);
-    if (done) continue;
+    if (done) {
+      if (!first_read) first_read.emplace(recording.origin, input.path);
+      if (first_read->first != recording.origin) {
+        return tl::unexpected(Fault{messages::kMixedFormats,
+                                    {{"path", first_read->second},
+                                     {"what", name_of(first_read->first)},
+                                     {"other_path", input.path},
+                                     {"other_what", name_of(recording.origin)}}});
+      }
+      continue;
+    }
     // One bad file among many must not hide the others, unless the user named it.
     if (input.named || done.error().message.id == messages::kNewerFormat.id) {
       return tl::unexpected(std::move(done.error()));

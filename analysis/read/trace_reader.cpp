@@ -251,6 +251,7 @@ class TraceReader {
     tables_.report(anomalies_);
     anomalies_.move_into(recording_.anomalies);
     recording_.processes.push_back(std::move(process_));
+    recording_.origin = Origin::kIdlescope;
   }
 
   void report_batches(const std::vector<PacketSlice>& batches, const BatchCounts& counts) {
