@@ -351,7 +351,7 @@ class Trainer:
     Samples are 3x64x64 bytes, enlarged to 224x224 there: loading costs what a scenario
     injects and little else, however large the batch."""
 
-    def __init__(self, job, batch=None, host_limit=0.5):
+    def __init__(self, job, batch=None, host_limit=0.6):
         self.job = job
         self.dtype = torch.bfloat16 if job.cuda else torch.float32
         self.side, self.grown = (8, 16) if job.tiny else (64, 224)

@@ -17,10 +17,10 @@ class HeavySet(harness.ImageSet):
 def main():
     job = harness.Job("S05", "epoch_respawn", steps=60, twin=False)
     trainer = harness.Trainer(job)
-    epochs = 2 if job.tiny else 4
+    epochs = 2 if job.tiny else 3
     per_epoch = max(2, job.args.steps // (epochs - 1))
     data = HeavySet(trainer.batch * per_epoch, trainer.side, 1 if job.tiny else 50)
-    batches = harness.loader(job, data, trainer.batch, num_workers=4,
+    batches = harness.loader(job, data, trainer.batch, num_workers=2,
                              multiprocessing_context="spawn",
                              persistent_workers=job.fix == "A")
     meter = job.meter(warm_up=0, steps=epochs * per_epoch - 1)

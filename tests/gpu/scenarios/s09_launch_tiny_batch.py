@@ -58,7 +58,7 @@ def main():
         if not meter.go_on():
             break
     meter.stop()
-    p50 = harness.percentile(meter.step_ms, 0.5)
+    mean = sum(meter.step_ms) / len(meter.step_ms)
     if job.twin:
         expect = harness.device_bound(gone="LAUNCH", forbid=["larger-batch"])
     elif job.fix == "B":
@@ -68,7 +68,7 @@ def main():
                                   forbid_first=["cuda-graph"])
     else:
         expect = harness.expected(
-            ["LAUNCH"], ["LAUNCH_LEAF"], share=harness.idle_share(tc, p50),
+            ["LAUNCH"], ["LAUNCH_LEAF"], share=harness.idle_share(tc, mean),
             accept=["cuda-graph", "larger-batch"],
             forbid=["num-workers", "pin-non-blocking", "item", "synchronize", "remove-sync", "implicit-sync"])
     harness.finish(job, meter, tc, tl, expect, batch, loss)

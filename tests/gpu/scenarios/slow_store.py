@@ -47,14 +47,17 @@ class SlowStore:
 
 
 class SlowRead:
-    """A per-sample cost: one blocking read of the store."""
+    """A per-sample cost: blocking reads of the store, one for every eighth sample.
+
+    (The server's timers have a grain of a millisecond.)"""
 
     def __init__(self, store, milliseconds):
         self.store = store
-        self.milliseconds = milliseconds
+        self.milliseconds = 8 * milliseconds
 
     def __call__(self, index):
-        self.store.wait(self.milliseconds)
+        if index % 8 == 0:
+            self.store.wait(self.milliseconds)
 
 
 async def answer(reader, writer):

@@ -1,4 +1,4 @@
-"""T1, a trap: the device is never idle, but each kernel is one block (a scan of one row).
+"""T1, a trap: the device is never idle, but each kernel is two blocks (a scan of two rows).
 
 Utilisation reads 100 %. Fix A: 64 rows, 64 blocks, in the same time."""
 
@@ -9,7 +9,7 @@ import harness
 
 def main():
     job = harness.Job("T1", "busy_but_empty", steps=60)
-    rows = {"none": 1, "A": 64}[job.fix]
+    rows = {"none": 2, "A": 64}[job.fix]  # (one row would be scanned by all blocks)
     if job.twin:
         rows = 1024
     length = 256 if job.tiny else (50_000 if job.twin else 700_000)
