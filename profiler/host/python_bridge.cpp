@@ -116,6 +116,8 @@ void add_audit_hook() {
   python.PySys_AddAuditHook(audit, nullptr);
 }
 
+bool bridge_installed() { return installed.load(std::memory_order_relaxed); }
+
 void queue_late_installation() {
   if (installed.load(std::memory_order_relaxed) || !emit::recording_possible()) return;
   if (!load_api_late() || python.Py_IsInitialized() == 0) return;

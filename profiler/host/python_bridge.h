@@ -18,4 +18,7 @@ void add_audit_hook();
 // thread (Py_AddPendingCall) and returns.
 void queue_late_installation();
 
+// PyTorch's classes are patched in this process: training steps will be seen. Any thread.
+bool bridge_installed();
+
 }  // namespace idlescope::host

@@ -7,6 +7,7 @@
 #include "profiler/emit/device_packets.h"
 #include "profiler/emit/process_identity.h"
 #include "profiler/emit/trace_file.h"
+#include "profiler/host/python_bridge.h"
 #include "profiler/session/device_state.h"
 #include "profiler/session/diagnostics.h"
 
@@ -62,6 +63,7 @@ SchedulerInput DeviceWindows::facts() const {
     input.last_step_ns = state.last_batch_ns.load(std::memory_order_relaxed);
   }
   input.records = tracer_.writer().ops();
+  input.steps_will_show = host::bridge_installed();
   input.capture_open = capture_open();
   input.hands_off = state.other_profilers.load(std::memory_order_seq_cst) > 0;
   const cuda::GraphSightings graphs = cuda::graph_sightings();

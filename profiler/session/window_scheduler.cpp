@@ -113,7 +113,9 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
     requested_window_ = true;
     return {SchedulerCommand::kOpen, reason};
   }
-  if (input.now_ns < next_open_ns_) return {};
+  // A window that saw no step says nothing about training: the first steps get another.
+  const bool made_up = blind_ && input.steps != 0 && options_.mode == WindowMode::kAuto;
+  if (input.now_ns < next_open_ns_ && !made_up) return {};
   switch (options_.mode) {
     case WindowMode::kOff:
       return {};
@@ -129,14 +131,15 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
   }
   if (input.steps == 0) {
     // Start-up, inference, or a loop we cannot see.
-    if (input.now_ns - start_ns_ < kNoStepsStartNs) return {};
+    const int64_t patience_ns = input.steps_will_show ? kNoStepsYetStartNs : kNoStepsStartNs;
+    if (input.now_ns - start_ns_ < patience_ns) return {};
     return {SchedulerCommand::kOpen, "no steps seen"};
   }
   if (options_.several_ranks) {
     if (!aligned(input.steps)) return {};
     return {SchedulerCommand::kOpen, "same step on all ranks"};
   }
-  if (windows_ == 0 && !steady()) {
+  if ((windows_ == 0 || blind_) && !steady()) {
     if (input.now_ns - start_ns_ < kStillWarmingNs) return {};
     return {SchedulerCommand::kOpen, "still warming up"};
   }
@@ -212,6 +215,7 @@ void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns) {
   open_ = false;
   requested_window_ = false;
   closed_ns_ = now_ns;
+  blind_ = steps_seen_ == 0;
   detach_ns_ = detach_ns;
   straddling_ = 2;
   spent_before_ns_ = spent_ns_;

@@ -34,6 +34,7 @@ struct SchedulerInput {
   uint64_t records = 0;          // device records of the open window
   bool capture_open = false;     // a stream capture is under way
   bool hands_off = false;        // another tool wants CUPTI
+  bool steps_will_show = false;  // Python bridge is in place: steps are seen when they come
   bool graphs_in_use = false;    // CUDA graphs were launched
   bool reattach_allowed = true;  // by CUPTI version (and graphs)
 };
@@ -61,6 +62,9 @@ class WindowScheduler {
   static constexpr int64_t kWindowMinNs = 300'000'000;  // so that attaching pays
   static constexpr uint64_t kWindowMaxRecords = 400'000;
   static constexpr int64_t kNoStepsStartNs = 3'000'000'000;  // without step marks
+  // Where steps will be marked as soon as there are any: start-up takes long (imports, first
+  // use of kernels, workers), and a window spent on it is paid for by a later one.
+  static constexpr int64_t kNoStepsYetStartNs = 60'000'000'000;
   static constexpr int64_t kNoStepsLengthNs = 2'000'000'000;
   static constexpr int64_t kStillWarmingNs = 600'000'000'000;
   static constexpr int64_t kFirstGapNs = 5'000'000'000;
@@ -131,6 +135,7 @@ class WindowScheduler {
   int64_t attach_ns_ = 0;
   int64_t detach_ns_ = 0;
   int64_t closed_ns_ = 0;
+  bool blind_ = false;            // no step has ended by the end of the last window
   int64_t first_excess_ns_ = -1;  // of the straddling steps, against plain ones; -1: unknown
   int64_t last_excess_ns_ = -1;
   int64_t spent_before_ns_ = 0;
