@@ -215,13 +215,17 @@ void write_frame_sample(int64_t begin_ns, int64_t end_ns) {
     }
     if (largest == nullptr) break;
     CodeEntry* user = largest->user != nullptr ? largest->user : largest->stage;
+    if (user == nullptr) {  // PyTorch's own loop around the dataset
+      largest->ns = 0;
+      continue;
+    }
     write_event({.kind = EventKind::kWorkerFrame,
                  .begin_ns = end_ns,
                  .end_ns = end_ns,
                  .iterator = context.iterator,
                  .epoch = context.epoch,
                  .batch = context.batch,
-                 .a = user == nullptr ? 0 : CodeTable::name_id(user),
+                 .a = CodeTable::name_id(user),
                  .b = largest->stage == nullptr ? 0 : CodeTable::name_id(largest->stage),
                  .c = static_cast<int64_t>(static_cast<double>(largest->ns) * scale)});
     largest->ns = 0;

@@ -71,6 +71,16 @@ def torch_version(python):
     return _versions[python]
 
 
+def for_each_torch(loader, cls):
+    """The tests of `cls` once for each PyTorch at hand (attribute `python`; None: there is
+    none, they skip themselves)."""
+    suite = unittest.TestSuite()
+    for python in torch_pythons() or [None]:
+        name = "%s_%s" % (cls.__name__, torch_version(python))
+        suite.addTests(loader.loadTestsFromTestCase(type(name, (cls,), {"python": python})))
+    return suite
+
+
 class Scratch(unittest.TestCase):
     """A test with a folder of its own as working directory of the jobs."""
 

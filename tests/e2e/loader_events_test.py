@@ -218,13 +218,7 @@ class LoaderEvents(harness.Scratch):
 
 
 def load_tests(loader, tests, pattern):
-    """The same cases for each PyTorch at hand."""
-    suite = unittest.TestSuite()
-    for number, python in enumerate(harness.torch_pythons() or [None]):
-        cls = type("LoaderEvents_%s" % harness.torch_version(python), (LoaderEvents,),
-                   {"python": python, "__test__": True})
-        suite.addTests(loader.loadTestsFromTestCase(cls))
-    return suite
+    return harness.for_each_torch(loader, LoaderEvents)
 
 
 if __name__ == "__main__":
