@@ -2,10 +2,11 @@
 //
 //   thread ──► its ThreadSlot ──► its CallChunk ──(committed)──► drain thread ──► free chunks
 //
-// In: one CallRecord per finished call, from the subscriber callback. Out: records in order
-// per thread. `begin`, `next_record`, `commit`, `end` run on application threads inside CUDA
-// calls: no lock, no allocation unless all chunks are in use (then one mmap of 64 KiB), no
-// CUDA call, no exception. Everything else is the drain thread's.
+// In: one CallRecord per finished call, from the subscriber callback. Out: each record once
+// (in order within a chunk of 1023; a thread's chunks may come in any order). `enter`,
+// `next_record`, `commit`, `leave` run on application threads inside CUDA calls: no lock, no
+// allocation unless all chunks are in use (then one mmap of 64 KiB), no CUDA call, no
+// exception. Everything else is the drain thread's.
 #pragma once
 
 #include <atomic>

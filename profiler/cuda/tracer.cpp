@@ -165,7 +165,7 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
     good = enable_callbacks(&outcome);
   }
   const int64_t callbacks_ns = monotonic_ns();
-  start_call_window_at(callbacks_ns);
+  keep_calls_from(callbacks_ns);
   good = good && enable_kinds(request, &outcome);
   const int64_t begin_ns = monotonic_ns();
   if (!good) {

@@ -15,6 +15,7 @@ namespace {
 std::atomic<uint32_t> call_window{0};
 std::atomic<bool> entering{false};  // calls that begin now are recorded
 std::atomic<int64_t> call_window_begin_ns{0};
+std::atomic<int64_t> keep_from_ns{INT64_MAX};
 std::atomic<uint64_t> foreign{0};
 std::atomic<bool> both_domains{false};
 
@@ -23,10 +24,11 @@ std::atomic<int64_t> capture_begin_ns{0};
 std::atomic<uint64_t> graph_launches{0};
 std::atomic<uint64_t> graphs_made{0};
 
-// Marks an enter time as ours: a call that was entered before the attach has whatever CUPTI
-// left in the word.
+// What enter leaves for exit in CUPTI's word per call: a time, or "not wanted". Anything else
+// was entered before the callbacks were enabled.
+constexpr uint64_t kMarkMask = uint64_t{0xf} << 60;
 constexpr uint64_t kEnterMark = uint64_t{0x5} << 60;
-constexpr uint64_t kEnterMask = uint64_t{0xf} << 60;
+constexpr uint64_t kSkipMark = uint64_t{0x6} << 60;
 
 // A runtime call and the driver call inside it are one capture: only the outermost counts.
 void note_capture(ThreadSlot* slot, const CallFunction& function, bool enters, bool failed,
@@ -92,7 +94,7 @@ void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
   if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
   if (!entering.load(std::memory_order_relaxed) ||
       repeats_outer_call(*slot, window, function, data.correlationId)) {
-    *data.correlationData = 0;
+    *data.correlationData = kSkipMark;
     return;
   }
   slot->open_calls.fetch_add(1, std::memory_order_relaxed);
@@ -123,16 +125,21 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
   if (concerns_graphs(function.call_class)) {
     note_graph(slot, function, false, result != 0, monotonic_ns());
   }
-  if ((word & kEnterMask) != kEnterMark) return;
+  const uint64_t mark = word & kMarkMask;
+  if (mark == kSkipMark) return;
   const int64_t now_ns = monotonic_ns();
-  const auto begin_ns = static_cast<int64_t>(word & ~kEnterMask);
-  // Entered before this window, or not by us.
-  const bool wanted = begin_ns <= now_ns &&
-                      begin_ns >= call_window_begin_ns.load(std::memory_order_relaxed) &&
+  const int64_t window_begin_ns = call_window_begin_ns.load(std::memory_order_relaxed);
+  // A launch that waited for room in the queue over the whole attach: its kernel is recorded,
+  // so the call is too, from the window's begin on.
+  const bool entered_before = mark != kEnterMark;
+  const int64_t begin_ns =
+      entered_before ? window_begin_ns : static_cast<int64_t>(word & ~kMarkMask);
+  const bool wanted = begin_ns <= now_ns && begin_ns >= window_begin_ns &&
+                      now_ns >= keep_from_ns.load(std::memory_order_relaxed) &&
                       !is_quick_look_up(function, now_ns - begin_ns);
   CallRecord* record = wanted ? call_log().next_record(slot, window) : nullptr;
   if (record == nullptr) {
-    leave_call(slot);
+    if (!entered_before) leave_call(slot);
     return;
   }
   record->begin_ns = begin_ns;
@@ -145,7 +152,7 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
       function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime : emit::kDomainDriver;
   decode_call(function, data.functionParams, result != 0, record);
   CallLog::commit(slot);
-  leave_call(slot);
+  if (!entered_before) leave_call(slot);
 }
 
 }  // namespace
@@ -155,12 +162,11 @@ void record_both_domains(bool on) { both_domains.store(on, std::memory_order_rel
 void open_call_window(uint32_t window_id) {
   call_log().forget_open_calls();
   call_window_begin_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  keep_from_ns.store(INT64_MAX, std::memory_order_relaxed);
   entering.store(true, std::memory_order_relaxed);
   call_window.store(window_id, std::memory_order_seq_cst);
 }
-void start_call_window_at(int64_t begin_ns) {
-  call_window_begin_ns.store(begin_ns, std::memory_order_relaxed);
-}
+void keep_calls_from(int64_t end_ns) { keep_from_ns.store(end_ns, std::memory_order_relaxed); }
 void refuse_new_calls() { entering.store(false, std::memory_order_seq_cst); }
 void close_call_window() {
   refuse_new_calls();

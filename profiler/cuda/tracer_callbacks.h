@@ -12,10 +12,10 @@
 
 namespace idlescope::cuda {
 
-// Calls are recorded into this window from now on.
+// Calls that are entered from now on belong to this window …
 void open_call_window(uint32_t window_id);
-// Calls that were entered before this are not: no device record can belong to them.
-void start_call_window_at(int64_t begin_ns);
+// … and are recorded if they end after this: before it no device record can belong to them.
+void keep_calls_from(int64_t end_ns);
 // Calls that were entered already are still recorded when they end; new ones are not.
 void refuse_new_calls();
 // Nothing is recorded any more.

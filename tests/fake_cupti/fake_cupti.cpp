@@ -517,6 +517,22 @@ uint32_t launch(const Op& op) {
               [&](uint32_t correlation) { trace_kernel(op, correlation, 0); });
 }
 
+uint32_t launch_in_two_halves(const Op& op, const std::function<void()>& between) {
+  cudaLaunchKernel_v7000_params params = {};
+  const uint32_t correlation = next_correlation();
+  int result = 0;
+  uint64_t word = 0;
+  const auto id = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_ENTER, correlation, &params, &result, &word, "r");
+  between();
+  {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    trace_kernel(op, correlation, 0);
+  }
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_EXIT, correlation, &params, &result, &word, "r");
+  return correlation;
+}
+
 uint32_t copy(const Op& op) {
   cudaMemcpyAsync_v3020_params runtime = {};
   runtime.count = op.bytes;

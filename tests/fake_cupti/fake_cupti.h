@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ uint32_t wait_event(uint64_t event, uint64_t stream);
 uint32_t begin_capture(uint64_t stream);
 uint32_t end_capture(uint64_t stream);
 uint32_t query_stream(uint64_t stream);  // a call that nobody should record
+
+// A launch that waits between its enter and the work of the driver (a full queue).
+uint32_t launch_in_two_halves(const Op& op, const std::function<void()>& between);
 
 // A call that is entered but not left until leave_call(): what a detach must wait for.
 void enter_launch(const Op& op);
