@@ -5,7 +5,7 @@
 #include "training_job.h"
 
 int main(int argc, char** argv) {
-  const scenario::Options options = scenario::parse(argc, argv, 350);
+  const scenario::Options options = scenario::parse(argc, argv, 250);
   scenario::Job job(options);
   const int64_t batch = options.tiny ? 2 : 256;
   const int64_t side = options.tiny ? 16 : 224;

@@ -5,7 +5,7 @@
 #include "training_job.h"
 
 int main(int argc, char** argv) {
-  const scenario::Options options = scenario::parse(argc, argv, 2000);
+  const scenario::Options options = scenario::parse(argc, argv, 900);
   scenario::Job job(options);
   const int layers = options.tiny ? 6 : 60;
   const int64_t width = options.tiny ? 16 : 128;

@@ -77,7 +77,7 @@ def wanted_scenarios(only, quick):
         unknown = [k for k in keys if k not in {s.key for s in SCENARIOS}]
         if unknown:
             raise SystemExit("unknown scenario: " + ", ".join(unknown) + " (see --list)")
-        chosen = [s for s in SCENARIOS if s.key in keys]
+        chosen = [s for k in keys for s in SCENARIOS if s.key == k]
     return chosen
 
 
