@@ -39,7 +39,7 @@ class ColdBlocks:
 def main():
     job = harness.Job("D3", "cold_storage", steps=60)
     trainer = harness.Trainer(job)
-    size = (8 << 20) if job.tiny else (2 << 30)
+    size = (8 << 20) if job.tiny else (512 << 20)
     # Beside the program's output, not in /tmp, which may be memory.
     handle, path = tempfile.mkstemp(prefix="cold_blocks", dir=os.environ.get("SCENARIO_DISK", "."))
     chunk = random.Random(job.args.seed).randbytes(8 << 20)
