@@ -44,6 +44,28 @@ void make_directories(const char* directory) {
   }
 }
 
+// DIR/HOST.usage, shared by the host's processes and the launcher (tools/compact.cpp gives
+// back what compaction frees).
+struct UsagePage {
+  std::atomic<uint64_t> used_bytes;
+  std::atomic<uint64_t> stopped;
+};
+
+UsagePage* map_usage(const char* directory, const char* host) {
+  char path[kMaxPathBytes];
+  const int length = snprintf(path, sizeof path, "%s/%s.usage", directory, host);
+  if (length < 0 || length >= static_cast<int>(sizeof path)) return nullptr;
+  if (!within_file_size_limit(kUsageBytes)) return nullptr;
+  const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (allocate_range(descriptor, 0, kUsageBytes) == 0) {
+    memory = mmap(nullptr, kUsageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  }
+  close(descriptor);
+  return memory == MAP_FAILED ? nullptr : static_cast<UsagePage*>(memory);
+}
+
 }  // namespace
 
 int make_trace_file(const char* directory, const char* host, char* path, FileIdentity* identity) {
@@ -116,28 +138,29 @@ bool within_file_size_limit(uint64_t end_bytes) {
   return limit.rlim_cur == RLIM_INFINITY || end_bytes <= limit.rlim_cur;
 }
 
-bool book_bytes(const char* directory, const char* host, uint64_t limit_bytes, uint64_t own_bytes,
-                uint64_t bytes) {
-  if (limit_bytes == 0) return true;
-  const bool alone_within = own_bytes + bytes <= limit_bytes;
-  char path[kMaxPathBytes];
-  const int length = snprintf(path, sizeof path, "%s/%s.usage", directory, host);
-  if (length < 0 || length >= static_cast<int>(sizeof path)) return alone_within;
-  if (!within_file_size_limit(kUsageBytes)) return alone_within;
-  const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return alone_within;
-  void* memory = MAP_FAILED;
-  if (allocate_range(descriptor, 0, kUsageBytes) == 0) {
-    memory = mmap(nullptr, kUsageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+Booking book_bytes(const char* directory, const char* host, uint64_t limit_bytes,
+                   uint64_t own_bytes, uint64_t bytes) {
+  if (limit_bytes == 0) return Booking::kGranted;
+  UsagePage* usage = map_usage(directory, host);
+  if (usage == nullptr) {
+    return own_bytes + bytes <= limit_bytes ? Booking::kGranted : Booking::kLimitReached;
   }
-  close(descriptor);
-  if (memory == MAP_FAILED) return alone_within;
-  auto* used = static_cast<std::atomic<uint64_t>*>(memory);
-  const uint64_t before = used->fetch_add(bytes, std::memory_order_relaxed);
-  const bool within = before + bytes <= limit_bytes;
-  if (!within) used->fetch_sub(bytes, std::memory_order_relaxed);
-  munmap(memory, kUsageBytes);
-  return within;
+  Booking answer = Booking::kGranted;
+  if (usage->stopped.load(std::memory_order_relaxed) != 0) {
+    answer = Booking::kStopped;
+  } else if (usage->used_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_bytes) {
+    usage->used_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    answer = Booking::kLimitReached;
+  }
+  munmap(static_cast<void*>(usage), kUsageBytes);
+  return answer;
+}
+
+void end_job_recording(const char* directory, const char* host) {
+  UsagePage* usage = map_usage(directory, host);
+  if (usage == nullptr) return;
+  usage->stopped.store(1, std::memory_order_relaxed);
+  munmap(static_cast<void*>(usage), kUsageBytes);
 }
 
 int allocate_range(int descriptor, uint64_t offset, uint64_t bytes) {

@@ -32,11 +32,20 @@ bool needs_append_sink(int descriptor);
 // RLIMIT_FSIZE: growing past it raises SIGXFSZ, which kills the job (tried: rc 153).
 bool within_file_size_limit(uint64_t end_bytes);
 
+enum class Booking {
+  kGranted,
+  kLimitReached,
+  kStopped,  // somebody ended the recording of the whole job (end_job_recording)
+};
+
 // Books `bytes` more for this host's processes against the directory's limit, in the shared
-// counter file DIR/HOST.usage. False: the limit is reached, nothing was booked. Where the
-// counter cannot be mapped, only this file's own size counts.
-bool book_bytes(const char* directory, const char* host, uint64_t limit_bytes, uint64_t own_bytes,
-                uint64_t bytes);
+// counter file DIR/HOST.usage. Where the counter cannot be mapped, only this file's own size
+// counts.
+Booking book_bytes(const char* directory, const char* host, uint64_t limit_bytes,
+                   uint64_t own_bytes, uint64_t bytes);
+
+// From now on no process of this host gets more room in the directory.
+void end_job_recording(const char* directory, const char* host);
 
 // fallocate(2) itself: glibc's posix_fallocate writes into every block where the file system
 // has no such call. 0 or an errno.

@@ -87,12 +87,18 @@ bool may_grow(uint64_t bytes) {
     fail("output-failed", EFBIG);
     return false;
   }
-  if (!book_bytes(configuration.directory, identity().host, configuration.max_size_bytes,
-                  file.end_bytes, bytes)) {
-    fail("size-limit", 0);
-    return false;
+  switch (book_bytes(configuration.directory, identity().host, configuration.max_size_bytes,
+                     file.end_bytes, bytes)) {
+    case Booking::kGranted:
+      return true;
+    case Booking::kLimitReached:
+      fail("size-limit", 0);
+      return false;
+    case Booking::kStopped:
+      set_state(ProcessState::kOff);
+      return false;
   }
-  return true;
+  return false;
 }
 
 // Takes back what a failed write left behind the last whole packet. Never cuts a mapping:
@@ -464,6 +470,11 @@ uint32_t file_generation() {
 bool recording_possible() { return configuration.present && state() != ProcessState::kOff; }
 
 void stop_recording() { set_state(ProcessState::kOff); }
+
+void stop_recording_of_job() {
+  if (configuration.present) end_job_recording(configuration.directory, identity().host);
+  stop_recording();
+}
 
 bool resume_recording() {
   if (!configuration.present) return false;

@@ -66,6 +66,8 @@ uint32_t file_generation();
 bool recording_possible();
 // Stops recording in this process and its later children; what is in the file stays.
 void stop_recording();
+// The same for all processes of the job on this host, at the latest when their room is used up.
+void stop_recording_of_job();
 // Undoes stop_recording and a constructor that found nothing to do. False: no configuration.
 bool resume_recording();
 

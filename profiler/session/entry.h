@@ -14,5 +14,7 @@ namespace idlescope::session {
 void start_library(int argument_count, char* const* arguments);
 // What the destructor does. Further calls do nothing.
 void finish_library();
+// --steps or --duration is reached: the same, and for all processes of the job.
+void finish_job();
 
 }  // namespace idlescope::session

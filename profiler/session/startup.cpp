@@ -15,6 +15,7 @@
 #include "profiler/session/diagnostics.h"
 #include "profiler/session/entry.h"
 #include "profiler/session/options.h"
+#include "profiler/session/recording_limits.h"
 
 namespace idlescope::session {
 namespace {
@@ -93,6 +94,7 @@ void start_library(int argument_count, char* const* arguments) {
   if (wanted.disabled || !wanted.rank_selected) return;
   me.ranks = wanted.ranks;
   me.options = wanted.header;
+  start_limits(wanted, emit::monotonic_ns());
   dl_iterate_phdr(match_own_object, me.library_path);
   const emit::FileOptions file{wanted.output, wanted.header.max_size_bytes, wanted.append_sink};
   emit::configure_trace_file(file, report_file_failure);
@@ -101,7 +103,7 @@ void start_library(int argument_count, char* const* arguments) {
     const MessageValue values[] = {{"value", wanted.complaint}};
     complain_once("bad-variable", values, 1);
   }
-  host::set_listener({on_step, on_capture, on_other_profiler, wanted.sample_frames});
+  host::set_listener({step_seen, on_capture, on_other_profiler, wanted.sample_frames});
   host::add_audit_hook();
 }
 
@@ -110,6 +112,11 @@ void finish_library() {
   finish_device();
   if (emit::trace_path()[0] != '\0') write_footer();
   emit::stop_recording();
+}
+
+void finish_job() {
+  finish_library();
+  emit::stop_recording_of_job();
 }
 
 }  // namespace idlescope::session
