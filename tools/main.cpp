@@ -58,7 +58,9 @@ int run(int argc, char** argv) {
   app.failure_message(
       [](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
   add_record(app, selected);
+  add_report(app, selected);
   add_dump(app, selected);
+  add_doctor(app, selected);
 
   std::vector<std::string> ours = split_off_job(argc, argv, selected);
   if (!ours.empty() && ours[0] == "record") selected.usage_code = kRecordFailed;

@@ -30,7 +30,9 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+void add_doctor(CLI::App& app, Selected& selected);
 void add_dump(CLI::App& app, Selected& selected);
 void add_record(CLI::App& app, Selected& selected);
+void add_report(CLI::App& app, Selected& selected);
 
 }  // namespace idlescope::tools

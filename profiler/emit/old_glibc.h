@@ -7,6 +7,11 @@
 // by compiler option in every file of the recorder; tests/checks reads the result.
 #pragma once
 
+// clang weakens only what is declared.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+
 #if defined(__x86_64__)
 #define IDLESCOPE_FIRST_GLIBC "GLIBC_2.2.5"
 #elif defined(__aarch64__)

@@ -1,0 +1,92 @@
+// `idlescope report [PATH…]`: what a recording says, as text or JSON.
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+#include "analysis/report/json.h"
+#include "analysis/report/text.h"
+#include "proto/messages.h"
+#include "tools/analyse.h"
+#include "tools/exit_codes.h"
+#include "tools/input_paths.h"
+#include "tools/job_identity.h"
+#include "tools/say.h"
+#include "tools/standard_output.h"
+#include "tools/subcommand.h"
+
+namespace idlescope::tools {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> paths;
+  std::string format = "text";
+  bool json = false;
+  std::string output = "-";
+  bool force = false;
+  report::ColourChoice colour = report::ColourChoice::kAuto;
+  std::string lang;
+  bool verbose = false;
+};
+
+int run_report(ReportOptions options) {
+  end_quietly_on_closed_pipe();
+  if (options.paths.empty()) {
+    const std::optional<std::string> newest = newest_recording(".");
+    if (!newest) {
+      say_error(messages::kNoRecordingHere);
+      return kBadInput;
+    }
+    say(messages::kReportOf, {{"directory", *newest}});
+    options.paths.push_back(*newest);
+  }
+  const read::Expected<report::Report> made = analyse(options.paths);
+  if (!made) {
+    say_error(made.error().message, made.error().values);
+    return kBadInput;
+  }
+  std::string text;
+  if (options.json || options.format == "json") {
+    text = report::to_json(*made);
+  } else {
+    const bool terminal = options.output == "-" && isatty(STDOUT_FILENO) == 1;
+    report::TextOptions rendering =
+        report::options_for_terminal(terminal, options.colour, options.lang, process_environment());
+    rendering.verbose = options.verbose;
+    text = report::render_text(*made, rendering);
+  }
+  return write_output_file(options.output, text, options.force) ? kOk : kBadInput;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Selected& selected) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* report = app.add_subcommand(
+      "report",
+      "Say what a recording means: why the GPU is idle and what to change.\n"
+      "\n"
+      "  idlescope report                      the newest idlescope-* directory here\n"
+      "  idlescope report --json run7 > run7.json");
+  report->add_option("PATH", options->paths,
+                     "Recording directories, trace files, PyTorch profiler JSON, nsys SQLite; "
+                     "- is standard input");
+  report->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  report->add_flag("--json", options->json, "The same as --format json");
+  report->add_option("-o,--output", options->output, "Write to this file instead of stdout");
+  report->add_flag("-f,--force", options->force, "Overwrite that file");
+  report->add_option("--color", options->colour, "auto, always or never")
+      ->transform(CLI::Transformer(
+          std::map<std::string, report::ColourChoice>{{"auto", report::ColourChoice::kAuto},
+                                                      {"always", report::ColourChoice::kAlways},
+                                                      {"never", report::ColourChoice::kNever}}));
+  report->add_option("--lang", options->lang, "Language (en, zh)");
+  report->add_flag("-v,--verbose", options->verbose, "Leaves, evidence, processes, oddities");
+  report->callback(
+      [options, &selected] { selected.run = [options] { return run_report(*options); }; });
+}
+
+}  // namespace idlescope::tools
