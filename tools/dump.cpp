@@ -4,7 +4,6 @@
 
 #include "analysis/read/dump.h"
 #include "tools/exit_codes.h"
-#include "tools/input_paths.h"
 #include "tools/say.h"
 #include "tools/standard_output.h"
 #include "tools/subcommand.h"
@@ -15,11 +14,9 @@ namespace {
 int run_dump(const std::vector<std::string>& paths) {
   end_quietly_on_closed_pipe();
   for (const std::string& path : paths) {
-    read::Expected<void> dumped = seekable_path(path).and_then([](const std::string& file) {
-      return read::dump_packets(file, [](std::string_view line) {
-        print(line);
-        print("\n");
-      });
+    const read::Expected<void> dumped = read::dump_packets(path, [](std::string_view line) {
+      print(line);
+      print("\n");
     });
     if (!dumped) {
       finish_printing();  // lines before the fault come first

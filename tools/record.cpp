@@ -8,6 +8,10 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -19,6 +23,7 @@
 #include "tools/compact.h"
 #include "tools/exit_codes.h"
 #include "tools/job_process.h"
+#include "tools/live_progress.h"
 #include "tools/output_directory.h"
 #include "tools/outside_reach.h"
 #include "tools/record_options.h"
@@ -130,13 +135,55 @@ int cannot_start(const Recording& recording, int error) {
   return error == ENOENT ? kNotFound : kCannotExecute;
 }
 
+// Says once how far the recording is, and once if no step comes.
+class Progress {
+ public:
+  Progress(const Recording& recording) : recording_(recording) {}
+
+  // At every tick of the launcher.
+  void look(double elapsed_s) {
+    const bool needed =
+        (recording_.talks() && !said_) ||
+        (recording_.plan.stop_after_steps > 0 && steps_ < recording_.plan.stop_after_steps);
+    if (!needed || elapsed_s < next_look_s_) return;
+    const LiveCounts counts = count_live(recording_.directory.path);
+    steps_ = counts.steps;
+    // Reading takes longer as files grow: look more rarely.
+    next_look_s_ = elapsed_s + std::min(30.0, 2.0 + elapsed_s / 10);
+    if (!recording_.talks()) return;
+    const bool first_window = counts.windows_closed > 0;
+    const bool host_only = counts.windows_opened == 0 && counts.steps >= kStepsForAnAnswer;
+    if (!said_ && (first_window || host_only)) {
+      said_ = true;
+      say(messages::kLookAnyTime, {{"steps", std::to_string(counts.steps)}});
+    }
+    if (!warned_ && counts.steps == 0 && counts.files > 0 && elapsed_s >= kNoStepWarningS) {
+      warned_ = true;
+      say(messages::kNoStepYet, {{"minutes", std::to_string(static_cast<int>(elapsed_s / 60))},
+                                 {"workers", std::to_string(counts.workers_started)},
+                                 {"ready", std::to_string(counts.batches_ready())}});
+    }
+  }
+  uint64_t steps() const { return steps_; }
+
+ private:
+  static constexpr uint64_t kStepsForAnAnswer = 100;
+  static constexpr double kNoStepWarningS = 300;
+  const Recording& recording_;
+  double next_look_s_ = 2;
+  bool said_ = false;
+  bool warned_ = false;
+  uint64_t steps_ = 0;
+};
+
 void say_end(const Recording& recording, const JobEnd& end) {
   const std::string duration = format_duration(end.wall_s);
   if (end.termination != 0) {
     say(messages::kJobTerminated, {{"signal", end.termination == SIGTERM ? "SIGTERM" : "SIGHUP"},
                                    {"directory", recording.directory.shown}});
   } else if (end.interrupted) {
-    say(messages::kJobInterrupted, {});
+    say(recording.options.no_report ? messages::kJobInterruptedKept : messages::kJobInterrupted,
+        {{"steps", std::to_string(count_live(recording.directory.path).steps)}});
   } else if (end.signal() != 0) {
     const char* name = sigabbrev_np(end.signal());
     say(messages::kJobKilled,
@@ -144,6 +191,38 @@ void say_end(const Recording& recording, const JobEnd& end) {
          {"duration", duration}});
   } else {
     say(messages::kJobEnded, {{"code", std::to_string(end.exit_code())}, {"duration", duration}});
+  }
+}
+
+// The verdict, by a child of ours: whatever happens to it, the job's exit code stands.
+void analyse_recording(const Recording& recording) {
+  if (count_live(recording.directory.path).files == 0) {
+    if (recording.outside) {
+      say_error(messages::kNothingRecorded, {},
+                messages::fill(messages::kNothingRecordedOutside.text,
+                               {{"program", recording.outside->program}}) +
+                    "\n" + recording.outside->better);
+    } else {
+      say_error(messages::kNothingRecorded, {}, messages::kNothingRecordedHelp.text);
+    }
+    return;
+  }
+  if (recording.options.no_report || !recording.plan.speaks) return;
+  if (recording.options.quiet) return;
+  std::vector<std::string> command = {"/proc/self/exe", "report", "--after-record",
+                                      recording.directory.path};
+  if (!recording.options.lang.empty()) {
+    command.emplace_back("--lang");
+    command.push_back(recording.options.lang);
+  }
+  if (recording.options.verbose) command.emplace_back("-v");
+  const int status = run_after_job(command);
+  if (status == -1 ||
+      (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM) ||
+      (WIFEXITED(status) && WEXITSTATUS(status) == kOurBug)) {
+    say_error(messages::kAnalysisFailed, {{"directory", recording.directory.shown}});
+  } else if (WIFSIGNALED(status)) {
+    say(messages::kAnalysisStopped);
   }
 }
 
@@ -210,12 +289,17 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
   save(recording, run);
 
   Compactor compactor(recording.directory.path, run.host());
+  Progress progress(recording);
   int ticks = 0;
   bool stop_sent = false;
   const auto tick = [&] {
     if (++ticks % kTicksPerCompaction == 0) compactor.compact_ended();
     const double elapsed_s = 1e-9 * static_cast<double>(clock_ns(CLOCK_MONOTONIC) - run.begin_ns());
-    if (recording.plan.stop_after_s > 0 && elapsed_s >= recording.plan.stop_after_s && !stop_sent) {
+    progress.look(elapsed_s);
+    const RecordPlan& limits = recording.plan;
+    const bool stop = (limits.stop_after_s > 0 && elapsed_s >= limits.stop_after_s) ||
+                      (limits.stop_after_steps > 0 && progress.steps() >= limits.stop_after_steps);
+    if (stop && !stop_sent) {
       stop_sent = true;
       kill(job->pid(), SIGINT);
     }
@@ -234,6 +318,7 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
     compactor.compact_ended();
     const std::string usage = recording.directory.path + "/" + run.host() + ".usage";
     if (compactor.all_ended()) unlink(usage.c_str());
+    analyse_recording(recording);
   }
   return end.exit_code();
 }

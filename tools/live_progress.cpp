@@ -1,0 +1,83 @@
+#include "tools/live_progress.h"
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "analysis/read/byte_source.h"
+#include "analysis/read/host_chunk.h"
+#include "analysis/read/packet_stream.h"
+#include "analysis/read/zstd_frame.h"
+#include "tools/compact.h"
+
+namespace idlescope::tools {
+namespace {
+
+// Fields of trace.Packet.
+constexpr uint32_t kWindowBegin = 5;
+constexpr uint32_t kWindowEnd = 6;
+constexpr uint32_t kHostChunk = 11;
+constexpr uint32_t kZstdTrace = 31;
+
+struct Raw {
+  uint64_t step_marks = 0;
+  LiveCounts counts;
+};
+
+void count_events(const std::vector<read::HostEvent>& events, Raw* out) {
+  for (const read::HostEvent& event : events) {
+    switch (event.kind) {
+      case trace::EVENT_STEP:
+        ++out->step_marks;
+        break;
+      case trace::EVENT_LOADER_NEXT:
+        ++out->counts.batches_taken;
+        break;
+      case trace::EVENT_WORKER_PUT:
+        ++out->counts.batches_put;
+        break;
+      case trace::EVENT_LOADER_WORKER_STARTED:
+        ++out->counts.workers_started;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void count_packets(std::string_view bytes, bool nested, Raw* out) {
+  read::PacketStream stream(bytes);
+  while (const std::optional<read::PacketSlice> packet = stream.next()) {
+    if (packet->field == kWindowBegin) ++out->counts.windows_opened;
+    if (packet->field == kWindowEnd) ++out->counts.windows_closed;
+    if (packet->field == kHostChunk) {
+      std::vector<read::HostEvent> events;
+      read::decode_host_chunk(packet->body, packet->cut, events);
+      count_events(events, out);
+    }
+    if (packet->field == kZstdTrace && !nested) {
+      if (const auto content = read::expand_zstd(packet->body)) {
+        count_packets(*content, true, out);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+LiveCounts count_live(const std::string& directory) {
+  namespace fs = std::filesystem;
+  Raw raw;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    TraceFileName name;
+    if (!parse_trace_file_name(entry.path().filename().string(), &name)) continue;
+    ++raw.counts.files;
+    const auto source = read::ByteSource::open(entry.path().string());
+    if (source) count_packets(source->bytes(), false, &raw);
+  }
+  raw.counts.steps = raw.step_marks > 0 ? raw.step_marks : raw.counts.batches_taken;
+  return raw.counts;
+}
+
+}  // namespace idlescope::tools
