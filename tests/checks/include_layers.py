@@ -13,9 +13,10 @@ ANALYSIS = ["read", "model", "diagnose", "whatif", "report", "export"]
 ALLOWED = {
     "proto": [],
     "profiler/emit": ["proto"],
-    "profiler/host": ["proto", "profiler/emit"],
+    "profiler/host": ["proto", "profiler/emit", "profiler/include/idlescope"],
     "profiler/cuda": ["proto", "profiler/emit"],
-    "profiler/session": ["proto", "profiler/emit", "profiler/host", "profiler/cuda"],
+    "profiler/session": ["proto", "profiler/emit", "profiler/host", "profiler/cuda",
+                         "profiler/include/idlescope"],
     "profiler/include/idlescope": [],
     "analysis/simulate": ["proto"],
     "tools": ["proto"] + ["analysis/" + name for name in ANALYSIS + ["simulate"]],
@@ -29,7 +30,7 @@ GUARDED = [
     (re.compile(r"^google/protobuf/|\.pb\.h$"), ["analysis", "tools", "proto"]),
     (re.compile(r"^(torch|ATen|c10)/"), ["profiler/include/idlescope", "examples"]),
     (re.compile(r"^Python\.h"), []),
-    (re.compile(r"^CLI/"), ["tools"]),
+    (re.compile(r"^CLI/"), ["tools", "analysis/simulate"]),
     (re.compile(r"^(iostream|fstream|sstream|regex|filesystem)$"),
      ["analysis", "tools", "examples"]),
 ]
