@@ -67,6 +67,13 @@ bool DeviceStates::host_waited(uint32_t o, uint32_t call) const {
          segment.end_ns - op.end_ns <= host_return_max_ns_ && calls_.waits(segment.ref);
 }
 
+// How soon after the end of `op` a queued op must start to have waited for it, where no
+// edge is recorded: the longer the op, the less likely is coincidence.
+Ns DeviceStates::follow_limit(uint32_t op) const {
+  const Ns length = process_.ops[op].end_ns - process_.ops[op].begin_ns;
+  return std::max<Ns>(Constants::kLatencyMax, std::min<Ns>(100'000, length / 100));
+}
+
 bool DeviceStates::is_exposed(uint32_t last_op, Ns chain_end_ns, uint32_t next_compute,
                               Grade& grade) const {
   const read::Op& last = process_.ops[last_op];
@@ -85,7 +92,7 @@ bool DeviceStates::is_exposed(uint32_t last_op, Ns chain_end_ns, uint32_t next_c
   if (launched < chain_end_ns && (same_stream || edge_between(last, next))) return true;
   if (host_waited(last_op, last.call) || host_waited(last_op, next_call)) return true;
   if (next_call != kNone && process_.calls[next_call].end_ns <= chain_end_ns &&
-      next.begin_ns - chain_end_ns <= Constants::kLatencyMax) {
+      next.begin_ns - chain_end_ns <= follow_limit(last_op)) {
     grade = Grade::kB;
     return true;
   }
@@ -128,20 +135,31 @@ void DeviceStates::judge_chains(uint32_t next_compute) {
       runs_[r].exposed = exposed || runs_[r].memory_only;
       runs_[r].grade = runs_[r].memory_only ? Grade::kA : grade;
     }
-    // The host may have waited inside the chain for an earlier op of it.
-    if (!exposed) {
-      for (size_t r = first; r < last; ++r) {
-        if (runs_[r].exposed) continue;
-        for (size_t i = runs_[r].first; i < runs_[r].last && !runs_[r].exposed; ++i) {
-          if (parts_[i].work != Work::kMemory &&
-              host_waited(parts_[i].op, process_.ops[parts_[i].op].call)) {
-            runs_[r].exposed = true;
-            runs_[r].grade = Grade::kA;
-          }
-        }
-      }
+    // Inside the chain the host, or memory work, may have waited for an earlier op of it.
+    for (size_t r = first; r < last && !exposed; ++r) {
+      if (!runs_[r].exposed) judge_run(r);
     }
     first = last;
+  }
+}
+
+// One run of a chain that as a whole is not exposed.
+void DeviceStates::judge_run(size_t r) {
+  Run& run = runs_[r];
+  uint32_t last_op = kNone;
+  for (size_t i = run.first; i < run.last; ++i) {
+    const Part& part = parts_[i];
+    if (last_op == kNone || process_.ops[part.op].end_ns > process_.ops[last_op].end_ns) {
+      last_op = part.op;
+    }
+    if (part.work != Work::kMemory && host_waited(part.op, process_.ops[part.op].call)) {
+      run.exposed = true;
+      run.grade = Grade::kA;
+      return;
+    }
+  }
+  if (r + 1 < runs_.size() && parts_[runs_[r + 1].first].work == Work::kMemory) {
+    run.exposed = is_exposed(last_op, run.end_ns, parts_[runs_[r + 1].first].op, run.grade);
   }
 }
 

@@ -68,6 +68,8 @@ class DeviceStates {
   void absence(Ns begin_ns, Ns end_ns, uint32_t next_compute, StateSink& sink);
   void find_runs();
   void judge_chains(uint32_t next_compute);
+  void judge_run(size_t run);
+  Ns follow_limit(uint32_t op) const;
   bool is_exposed(uint32_t last_op, Ns chain_end_ns, uint32_t next_compute, Grade& grade) const;
   bool host_waited(uint32_t op, uint32_t on_thread_of_call) const;
   bool edge_between(const read::Op& producer, const read::Op& consumer) const;

@@ -86,6 +86,24 @@ std::unordered_set<uint32_t> first_launches(const read::Process& process,
   return calls;
 }
 
+// Begin of the last op that was the first of its function, where at least 70 % of the ops
+// come after it: until then a loop meets its functions for the first time. The window's
+// begin where new functions keep coming.
+Ns last_new_function(const read::Process& process, const DeviceTimeline& timeline,
+                     const WindowSpan& window) {
+  std::unordered_set<uint32_t> names;
+  Ns last = process.ops[timeline.ops[window.first]].begin_ns;
+  const Ns begin = last;
+  const size_t limit = window.first + (window.last - window.first) * 3 / 10;
+  for (size_t i = window.first; i < window.last; ++i) {
+    const read::Op& op = process.ops[timeline.ops[i]];
+    if (!names.insert(process.op_descriptors[op.descriptor].name).second) continue;
+    if (i > limit) return begin;
+    last = op.begin_ns;
+  }
+  return last;
+}
+
 }  // namespace
 
 Ns launch_time(const read::Process& process, const read::Op& op) {
@@ -143,6 +161,7 @@ DeviceSteps cut_without_steps(const read::Process& process, const DeviceTimeline
         warm = call.end_ns;
       }
     }
+    warm = std::max(warm, last_new_function(process, timeline, window));
     device_span += end - begin;
     result.warmup_ns += std::min(warm, end) - begin;
     if (warm >= end) continue;
@@ -158,7 +177,8 @@ DeviceSteps cut_without_steps(const read::Process& process, const DeviceTimeline
       device_span > 0 ? static_cast<double>(kept_span) / static_cast<double>(device_span) : 0;
   const double kept_share =
       static_cast<double>(kept_ops) / static_cast<double>(std::max<size_t>(1, timeline.ops.size()));
-  result.startup_only = kept_time < 0.5 || kept_share < 0.3;
+  // Long compiling before nearly all of the work is warm-up, not the recording's subject.
+  result.startup_only = kept_share < 0.3 || (kept_time < 0.5 && kept_share < 0.9);
   if (result.spans.empty()) {
     // Nothing but start-up: its time still needs an owner.
     for (uint32_t w = 0; w < timeline.windows.size(); ++w) {

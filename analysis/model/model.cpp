@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analysis/model/op_anchors.h"
 #include "analysis/model/steady_part.h"
 
 namespace idlescope::model {
@@ -20,6 +21,16 @@ Ns steady_from(const StepTrack& track) {
   if (durations.empty()) return INT64_MIN;
   const size_t drop = warmup_length(durations);
   return drop == 0 ? INT64_MIN : track.boundaries[index[drop]];
+}
+
+// Steps that launch less than half of the work are not what the recording is about: the
+// marks of an eager warm-up before a CUDA graph is replayed, for example. The two partial
+// steps at the edges of a window belong to nobody, so few steps launch less.
+bool speaks_for(const std::vector<DeviceStep>& steps, const DeviceTimeline& device) {
+  uint64_t launched = 0;
+  for (const DeviceStep& step : steps) launched += step.ops;
+  const uint64_t edges = steps.empty() ? 0 : 2 * launched / steps.size() * device.windows.size();
+  return 2 * (launched + edges) >= device.ops.size();
 }
 
 }  // namespace
@@ -46,6 +57,19 @@ Model build_model(read::Recording&& recording) {
     StepTrack track = owner.track;
     DeviceSteps steps;
     steps.steps = cut_device_steps(process, device, track.boundaries);
+    if (!speaks_for(steps.steps, device)) {
+      const StepTrack ops_track = find_op_track(model.recording, process, device);
+      const std::vector<DeviceStep> from_ops =
+          cut_device_steps(process, device, ops_track.boundaries);
+      if (speaks_for(from_ops, device)) {
+        steps.steps = from_ops;
+        track = ops_track;
+      } else {
+        steps.steps.clear();
+        track.anchor = ops_track.anchor;
+        track.confidence = ops_track.confidence;
+      }
+    }
     select_steady(steps.steps, track, owner.steady_from_ns);
     if (steps.steps.empty()) {
       steps = cut_without_steps(process, device);

@@ -1,0 +1,319 @@
+#include "analysis/model/op_anchors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analysis/model/device_steps.h"
+#include "analysis/model/steady_part.h"
+
+namespace idlescope::model {
+namespace {
+
+constexpr double kBreak = 0.25;    // of the typical large distance
+constexpr double kEnough = 0.6;    // confidence below gives no steps
+constexpr double kCoverage = 0.7;  // of the sequence, for count mode
+constexpr size_t kMinimumSteps = 3;
+
+struct Launched {
+  Ns launch_ns;
+  uint32_t token;
+  uint32_t thread;
+  bool optimizer;
+  bool graph;
+  uint64_t ops = 1;  // of a graph launch: its nodes
+};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Ops in launch order; all nodes of one graph launch are one token.
+std::vector<Launched> launch_order(const read::Recording& recording, const read::Process& process,
+                                   const DeviceTimeline& device) {
+  std::map<std::tuple<int, std::string, int, uint32_t>, uint32_t> ids;
+  std::vector<uint32_t> token_of(process.op_descriptors.size(), kNone);
+  std::vector<bool> optimizer(process.op_descriptors.size(), false);
+  for (size_t d = 0; d < process.op_descriptors.size(); ++d) {
+    const read::OpDescriptor& op = process.op_descriptors[d];
+    const std::string& name = recording.strings[op.name];
+    std::string family;
+    int size = 0;
+    if (op.graph_id != 0 || op.kind == trace::OP_GRAPH) {
+      family = "graph";
+    } else if (op.kind == trace::OP_KERNEL) {
+      family = kernel_family(name);
+      const uint64_t blocks = uint64_t{op.grid[0]} * op.grid[1] * op.grid[2];
+      size = static_cast<int>(std::bit_width(blocks));
+      optimizer[d] = is_optimizer_kernel(name);
+    } else {
+      size = static_cast<int>(std::bit_width(op.bytes)) * 8 + op.copy_kind;
+    }
+    const auto key = std::make_tuple(static_cast<int>(op.kind), family, size, op.graph_id);
+    token_of[d] = ids.try_emplace(key, static_cast<uint32_t>(ids.size())).first->second;
+  }
+  std::vector<Launched> order;
+  order.reserve(device.ops.size());
+  uint32_t previous_graph_call = kNone;
+  for (const uint32_t i : device.ops) {
+    const read::Op& op = process.ops[i];
+    const read::OpDescriptor& descriptor = process.op_descriptors[op.descriptor];
+    const bool graph = descriptor.graph_id != 0 || descriptor.kind == trace::OP_GRAPH;
+    if (graph) {
+      if (op.call != kNone && op.call == previous_graph_call) {
+        ++order.back().ops;
+        continue;
+      }
+      previous_graph_call = op.call;
+    }
+    uint32_t thread = 0;
+    if (op.call != kNone) {
+      thread = process.call_descriptors[process.calls[op.call].descriptor].thread_id;
+    }
+    order.push_back({launch_time(process, op), token_of[op.descriptor], thread,
+                     optimizer[op.descriptor], graph, 1});
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Launched& a, const Launched& b) { return a.launch_ns < b.launch_ns; });
+  return order;
+}
+
+struct Anchor {
+  const char* name = "none";
+  std::vector<size_t> starts;  // indices into the launch order
+  double mad = 1;              // of the spacing, relative to its median
+  double coverage = 0;         // of the sequence
+  size_t count() const { return starts.size(); }
+};
+
+void measure(Anchor& anchor, size_t length) {
+  if (anchor.starts.size() < 2 || length == 0) return;
+  std::vector<int64_t> spacing;
+  for (size_t i = 1; i < anchor.starts.size(); ++i) {
+    spacing.push_back(static_cast<int64_t>(anchor.starts[i] - anchor.starts[i - 1]));
+  }
+  const int64_t middle = median(spacing);
+  std::vector<int64_t> off;
+  for (const int64_t s : spacing) off.push_back(std::abs(s - middle));
+  anchor.mad = middle > 0 ? static_cast<double>(median(off)) / static_cast<double>(middle) : 1;
+  const double span = static_cast<double>(anchor.starts.back() - anchor.starts.front() +
+                                          static_cast<size_t>(std::max<int64_t>(middle, 0)));
+  anchor.coverage = std::min(1.0, span / static_cast<double>(length));
+}
+
+// First positions of clusters: a cluster ends where the next occurrence is far.
+std::vector<size_t> cluster(const std::vector<size_t>& positions) {
+  if (positions.size() < 2) return positions;
+  std::vector<size_t> distances;
+  for (size_t i = 1; i < positions.size(); ++i)
+    distances.push_back(positions[i] - positions[i - 1]);
+  const size_t largest = *std::max_element(distances.begin(), distances.end());
+  std::vector<int64_t> large;
+  for (const size_t d : distances) {
+    if (static_cast<double>(d) > kBreak * static_cast<double>(largest)) {
+      large.push_back(static_cast<int64_t>(d));
+    }
+  }
+  const double limit = kBreak * static_cast<double>(median(large));
+  std::vector<size_t> starts{positions.front()};
+  for (size_t i = 1; i < positions.size(); ++i) {
+    if (static_cast<double>(distances[i - 1]) > limit) starts.push_back(positions[i]);
+  }
+  return starts;
+}
+
+Anchor optimizer_anchor(const std::vector<Launched>& order) {
+  Anchor anchor;
+  anchor.name = "optimizer";
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order[i].optimizer) positions.push_back(i);
+  }
+  anchor.starts = cluster(positions);
+  measure(anchor, order.size());
+  return anchor;
+}
+
+// Forward on one thread, backward on another: the runs of the second-busiest thread, or of
+// the busiest where more than two launch.
+Anchor thread_anchor(const std::vector<Launched>& order) {
+  Anchor anchor;
+  anchor.name = "threads";
+  std::map<uint32_t, size_t> ops;
+  for (const Launched& launched : order) ++ops[launched.thread];
+  std::vector<std::pair<size_t, uint32_t>> busy;
+  for (const auto& [thread, n] : ops) {
+    if (thread != 0 && n * 100 >= order.size()) busy.push_back({n, thread});
+  }
+  if (busy.size() < 2) return anchor;
+  std::sort(busy.rbegin(), busy.rend());
+  const uint32_t thread = busy.size() > 2 ? busy[0].second : busy[1].second;
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order[i].thread == thread) positions.push_back(i);
+  }
+  // A run ends where another thread launches more than a few ops.
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (i == 0 || positions[i] - positions[i - 1] > 3) anchor.starts.push_back(positions[i]);
+  }
+  measure(anchor, order.size());
+  return anchor;
+}
+
+// One graph that most of the work is in: each replay is a step or a fixed part of one.
+Anchor graph_anchor(const std::vector<Launched>& order) {
+  Anchor anchor;
+  anchor.name = "graph";
+  std::unordered_map<uint32_t, uint64_t> ops;
+  uint64_t all = 0;
+  for (const Launched& launched : order) {
+    all += launched.ops;
+    if (launched.graph) ops[launched.token] += launched.ops;
+  }
+  for (const auto& [token, n] : ops) {
+    if (2 * n < all) continue;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (order[i].graph && order[i].token == token) anchor.starts.push_back(i);
+    }
+  }
+  measure(anchor, order.size());
+  return anchor;
+}
+
+// Every token votes for the number of its clusters by how evenly they lie.
+Anchor count_anchor(const std::vector<Launched>& order) {
+  Anchor best;
+  best.name = "count";
+  uint32_t tokens = 0;
+  for (const Launched& launched : order) tokens = std::max(tokens, launched.token + 1);
+  std::vector<std::vector<size_t>> positions(tokens);
+  for (size_t i = 0; i < order.size(); ++i) positions[order[i].token].push_back(i);
+  std::vector<Anchor> candidates;
+  std::map<size_t, double> votes;
+  for (const std::vector<size_t>& at : positions) {
+    if (at.size() < kMinimumSteps) continue;
+    Anchor anchor;
+    anchor.starts = cluster(at);
+    measure(anchor, order.size());
+    if (anchor.count() < kMinimumSteps || anchor.coverage < kCoverage) continue;
+    const double vote = std::max(0.0, 1 - 4 * anchor.mad) * anchor.coverage * anchor.coverage;
+    if (vote <= 0) continue;
+    votes[anchor.count()] += vote;
+    candidates.push_back(std::move(anchor));
+  }
+  double most = 0;
+  size_t winner = 0;
+  for (const auto& [n, vote] : votes) {
+    double pooled = vote;
+    if (const auto it = votes.find(n - 1); it != votes.end()) pooled += it->second;
+    if (const auto it = votes.find(n + 1); it != votes.end()) pooled += it->second;
+    if (pooled > most) {
+      most = pooled;
+      winner = n;
+    }
+  }
+  for (Anchor& candidate : candidates) {
+    if (candidate.count() != winner) continue;
+    if (best.starts.empty() || candidate.mad < best.mad) {
+      candidate.name = "count";
+      best = std::move(candidate);
+    }
+  }
+  return best;
+}
+
+bool same_count(size_t a, size_t b) { return a >= 2 && b >= 2 && (a > b ? a - b : b - a) <= 1; }
+
+bool integer_ratio(size_t a, size_t b) {
+  if (a < 2 || b < 2) return false;
+  const double ratio = static_cast<double>(std::max(a, b)) / static_cast<double>(std::min(a, b));
+  return ratio <= 16 && std::abs(ratio - std::round(ratio)) < 0.03 * ratio;
+}
+
+double confidence_of(const Anchor& anchor, double agree) {
+  return std::clamp(std::min({1 - 2 * anchor.mad, anchor.coverage, agree}), 0.0, 1.0);
+}
+
+}  // namespace
+
+std::string kernel_family(std::string_view name) {
+  std::string family;
+  int depth = 0;
+  for (const char c : name) {
+    if (c == '<') ++depth;
+    if (depth == 0 && !std::isdigit(static_cast<unsigned char>(c))) family += c;
+    if (c == '>' && depth > 0) --depth;
+  }
+  return family;
+}
+
+bool is_optimizer_kernel(std::string_view name) {
+  const std::string text = lower(name);
+  for (const char* part : {"multi_tensor", "multitensor", "adam", "sgd", "lamb", "adagrad", "muon",
+                           "adafactor", "found_inf"}) {
+    const std::string word(part);
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+      // Half of PyTorch's kernels are lambdas.
+      if (word != "lamb" || text.compare(at, 6, "lambda") != 0) return true;
+    }
+  }
+  return false;
+}
+
+StepTrack find_op_track(const read::Recording& recording, const read::Process& process,
+                        const DeviceTimeline& device) {
+  StepTrack track;
+  const std::vector<Launched> order = launch_order(recording, process, device);
+  const Anchor optimizer = optimizer_anchor(order);
+  const Anchor threads = thread_anchor(order);
+  const Anchor count = count_anchor(order);
+  const Anchor graph = graph_anchor(order);
+  const Anchor* chosen = nullptr;
+  double confidence = 0;
+  const auto consider = [&](const Anchor& anchor, std::initializer_list<const Anchor*> others,
+                            double alone) {
+    if (anchor.count() < kMinimumSteps) return;
+    double agree = alone;
+    for (const Anchor* other : others) {
+      if (other->count() < 2) continue;
+      if (same_count(anchor.count(), other->count())) {
+        agree = 1;
+        break;
+      }
+      // A ratio may be gradient accumulation; count mode's may be layers.
+      if (other != &count && integer_ratio(anchor.count(), other->count()))
+        agree = std::max(agree, 0.9);
+    }
+    const double value = confidence_of(anchor, agree);
+    if (chosen == nullptr || value > confidence) {
+      chosen = &anchor;
+      confidence = value;
+    }
+  };
+  consider(optimizer, {&threads, &count}, optimizer.count() >= 4 ? 0.7 : 0.5);
+  if (confidence < kEnough) consider(threads, {&optimizer, &count}, 0.7);
+  if (confidence < kEnough) consider(graph, {&optimizer, &threads}, 0.7);
+  if (confidence < kEnough) consider(count, {&optimizer, &threads}, 0.5);
+  track.confidence = confidence;
+  if (chosen == nullptr) return track;
+  track.anchor = chosen->name;
+  if (confidence < kEnough) return track;
+  for (const size_t start : chosen->starts) {
+    const Ns at = order[start].launch_ns;
+    if (track.boundaries.empty() || at > track.boundaries.back()) track.boundaries.push_back(at);
+  }
+  if (&threads != chosen && integer_ratio(threads.count(), chosen->count()) &&
+      threads.count() > chosen->count() + 1) {
+    track.micro_steps = static_cast<uint32_t>(
+        std::lround(static_cast<double>(threads.count()) / static_cast<double>(chosen->count())));
+  }
+  return track;
+}
+
+}  // namespace idlescope::model
