@@ -21,7 +21,9 @@
 namespace idlescope::session {
 namespace {
 
-constexpr size_t kStackBytes = 256 * 1024;
+// Address space, not memory. glibc takes the static TLS of all libraries out of it: with
+// 256 KiB a LibTorch program crashed here.
+constexpr size_t kStackBytes = 2 * 1024 * 1024;
 constexpr int64_t kTickNs = 20'000'000;
 constexpr int64_t kCollectNs = 70'000'000;
 constexpr int64_t kWriteNs = 140'000'000;
