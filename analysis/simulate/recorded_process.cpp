@@ -186,6 +186,7 @@ std::vector<RecordedProcess> record(const Program& program, const Execution& run
   std::vector<RecordedProcess> out;
   for (uint32_t p = 0; p < program.processes.size(); ++p) {
     bool worker = program.processes[p].worker;
+    if (view.only_rank >= 0 && program.processes[p].rank != view.only_rank) continue;
     bool worker_events = std::find(view.removed.begin(), view.removed.end(),
                                    trace::KIND_LOADER_WORKER) == view.removed.end();
     if (worker && !worker_events) continue;

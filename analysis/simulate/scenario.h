@@ -42,6 +42,7 @@ const Mechanism* find_mechanism(std::string_view cause, std::string_view name);
 struct Scenario {
   std::string name;
   std::string set;
+  std::string group = "single";  // "single", "mix", "trap", "removed"
   std::string profile = "clean";
   uint64_t seed = 1;
   std::vector<InjectedCause> causes;

@@ -1,5 +1,7 @@
 #include "analysis/simulate/scenario_sets.h"
 
+#include "analysis/simulate/special_scenarios.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -49,7 +51,9 @@ void apply_profile(Scenario* s) {
   }
 }
 
-void finish(Scenario* s) {
+}  // namespace
+
+void finish_scenario(Scenario* s) {
   for (const InjectedCause& cause : s->causes) {
     const Mechanism* m = find_mechanism(cause.id, cause.mechanism);
     if (m == nullptr || m->prepare == nullptr) continue;
@@ -63,8 +67,6 @@ void finish(Scenario* s) {
   }
   apply_profile(s);
 }
-
-}  // namespace
 
 LoopSpec draw_job(uint64_t seed, std::string_view cause) {
   Draws d(key(seed, kShape));
@@ -141,7 +143,7 @@ Scenario single_scenario(std::string_view cause, std::string_view mechanism, dou
   std::string percent = std::to_string(static_cast<int>(share * 100 + 0.5));
   s.name = std::string(cause) + (s.causes.empty() ? "" : "." + s.causes[0].mechanism) + "." +
            percent + "." + s.profile + "." + std::to_string(seed);
-  finish(&s);
+  finish_scenario(&s);
   return s;
 }
 
@@ -155,18 +157,28 @@ std::vector<Scenario> scenario_set(std::string_view set, size_t count) {
     next_seed += 2;
     return s;
   };
-  int repeats = reporting ? 2 : 2;
+  constexpr int kRepeats = 2;
   for (const Mechanism& m : mechanisms()) {
     if (m.reporting && !reporting) continue;
     for (double share : kShares) {
       for (const char* profile : kProfiles) {
-        for (int i = 0; i < repeats; ++i) {
+        for (int i = 0; i < kRepeats; ++i) {
           all.push_back(single_scenario(m.cause, m.name, share, profile, seed()));
         }
       }
     }
   }
-  for (size_t i = 0; i < all.size(); ++i) all[i].set = std::string(set);
+  for (int i = 0; i < 50; ++i) all.push_back(mixed_scenario(2, reporting, seed()));
+  for (int i = 0; i < 20; ++i) all.push_back(mixed_scenario(3, reporting, seed()));
+  for (const Trap& trap : traps()) {
+    if (trap.reporting && !reporting) continue;
+    for (const char* profile : kProfiles) all.push_back(trap_scenario(trap, profile, seed()));
+  }
+  for (const RemovedEvidence& removed : removed_evidence()) {
+    if (removed.reporting && !reporting) continue;
+    for (int i = 0; i < 4; ++i) all.push_back(removed_scenario(removed, seed()));
+  }
+  for (Scenario& scenario : all) scenario.set = std::string(set);
   if (count > 0 && count < all.size()) {
     std::vector<Scenario> some;
     for (size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);

@@ -18,6 +18,9 @@ std::vector<Scenario> scenario_set(std::string_view set, size_t count);
 Scenario single_scenario(std::string_view cause, std::string_view mechanism, double share,
                          std::string_view profile, uint64_t seed);
 
+// Shapes the base job for the scenario's causes and lays its windows and nuisances.
+void finish_scenario(Scenario* scenario);
+
 // A healthy job, drawn from the seed. `cause`: shapes that suit it only.
 LoopSpec draw_job(uint64_t seed, std::string_view cause);
 

@@ -21,6 +21,7 @@ struct ViewSpec {
   bool opaque_graphs = false;        // one record per graph launch
   bool permute_threads = false;      // thread ids in no order
   bool driver_calls = true;          // some launches also show their driver call
+  int32_t only_rank = -1;            // files of one rank only; -1: all
   std::vector<trace::Kind> removed;  // kinds of evidence that are not in the recording
 };
 
