@@ -24,8 +24,8 @@ std::atomic<int64_t> capture_begin_ns{0};
 std::atomic<uint64_t> graph_launches{0};
 std::atomic<uint64_t> graphs_made{0};
 
-// What enter leaves for exit in CUPTI's word per call: a time, or "not wanted". Anything else
-// was entered before the callbacks were enabled.
+// What enter leaves for exit in CUPTI's word per call: a time, or "not wanted in this window".
+// Anything else was entered before the callbacks were enabled.
 constexpr uint64_t kMarkMask = uint64_t{0xf} << 60;
 constexpr uint64_t kEnterMark = uint64_t{0x5} << 60;
 constexpr uint64_t kSkipMark = uint64_t{0x6} << 60;
@@ -94,7 +94,7 @@ void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
   if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
   if (!entering.load(std::memory_order_relaxed) ||
       repeats_outer_call(*slot, window, function, data.correlationId)) {
-    *data.correlationData = kSkipMark;
+    *data.correlationData = kSkipMark | window;
     return;
   }
   slot->open_calls.fetch_add(1, std::memory_order_relaxed);
@@ -126,15 +126,15 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
     note_graph(slot, function, false, result != 0, monotonic_ns());
   }
   const uint64_t mark = word & kMarkMask;
-  if (mark == kSkipMark) return;
+  if (mark == kSkipMark && (word & ~kMarkMask) == window) return;
   const int64_t now_ns = monotonic_ns();
   const int64_t window_begin_ns = call_window_begin_ns.load(std::memory_order_relaxed);
   // A launch that waited for room in the queue over the whole attach: its kernel is recorded,
   // so the call is too, from the window's begin on.
-  const bool entered_before = mark != kEnterMark;
-  const int64_t begin_ns =
-      entered_before ? window_begin_ns : static_cast<int64_t>(word & ~kMarkMask);
-  const bool wanted = begin_ns <= now_ns && begin_ns >= window_begin_ns &&
+  const auto entered_ns = static_cast<int64_t>(word & ~kMarkMask);
+  const bool entered_before = mark != kEnterMark || entered_ns < window_begin_ns;
+  const int64_t begin_ns = entered_before ? window_begin_ns : entered_ns;
+  const bool wanted = begin_ns <= now_ns &&
                       now_ns >= keep_from_ns.load(std::memory_order_relaxed) &&
                       !is_quick_look_up(function, now_ns - begin_ns);
   CallRecord* record = wanted ? call_log().next_record(slot, window) : nullptr;

@@ -50,8 +50,11 @@ void expect_joined(const RecordedPackets& packets) {
   std::set<std::pair<uint32_t, uint32_t>> calls;
   for (const CallRow& call : packets.calls()) calls.insert({call.window, call.correlation});
   for (const OpRow& op : packets.ops()) {
-    EXPECT_TRUE(calls.count({op.window, op.correlation}))
-        << "window " << op.window << " correlation " << op.correlation;
+    if (calls.count({op.window, op.correlation}) != 0) continue;
+    const auto next = calls.upper_bound({op.window, op.correlation});
+    ADD_FAILURE() << "window " << op.window << " correlation " << op.correlation << ", next "
+                  << (next == calls.end() ? 0 : next->first) << ":"
+                  << (next == calls.end() ? 0 : next->second);
   }
 }
 
