@@ -7,9 +7,11 @@
 namespace idlescope::diagnose {
 namespace {
 
-// Start-up once is normal in a short trial; it is the verdict only where nothing else is
-// wrong. Restarts come back every epoch and count in full.
-constexpr double kOnceOfRun = 0.5;
+// Start-up once is normal in a short trial, where imports and first uses of kernels outweigh
+// any training. The wait for the first batch is the verdict only if it is a large part of the
+// loop and nothing else is wrong. Restarts come back every epoch and count in full.
+constexpr double kFirstBatchOfLoop = 0.4;
+constexpr Ns kFirstBatchNs = 1'000'000'000;
 constexpr double kRestartsOfRun = 0.1;
 constexpr double kStallOfRun = 0.02;
 
@@ -19,7 +21,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
   const double wall = static_cast<double>(run.end_ns - run.begin_ns);
   if (wall <= 0 || run.median_step_ns <= 0) return;
   const bool judged = out.verdict != report::CANNOT_TELL && out.verdict != report::STARTUP;
-  const bool healthy = out.verdict == report::COMPUTE || out.verdict == report::UNDERFILLED;
+  const bool busy = out.verdict == report::COMPUTE;
+  const bool healthy = busy || out.verdict == report::UNDERFILLED;
   const double steady_part = 1 - static_cast<double>(run.startup_ns + run.epoch_restart_ns) / wall;
   double steady_loss = 0;
   if (judged && !healthy && !out.verdict_shares.empty()) {
@@ -51,8 +54,12 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
       return;
     }
   }
-  const double once = static_cast<double>(run.startup_ns) / wall;
-  if (healthy && once > kOnceOfRun) take(report::STARTUP, report::STARTUP_LEAF, once);
+  // The loop: from the request for the first batch to the end, without other warming up.
+  const double loop = wall - static_cast<double>(run.startup_ns - run.first_batch_ns);
+  const double first = loop > 0 ? static_cast<double>(run.first_batch_ns) / loop : 0;
+  if (busy && run.first_batch_ns >= kFirstBatchNs && first > kFirstBatchOfLoop) {
+    take(report::STARTUP, report::STARTUP_LEAF, static_cast<double>(run.startup_ns) / wall);
+  }
 }
 
 }  // namespace idlescope::diagnose

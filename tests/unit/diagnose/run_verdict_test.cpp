@@ -1,0 +1,56 @@
+// Start-up against the steady step.
+#include "analysis/diagnose/run_verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "proto/report.pb.h"
+
+namespace idlescope::diagnose {
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+
+// A short trial: imports and first steps until `startup_s`, training until `end_s`.
+RunLedger short_trial(int startup_s, int first_batch_s, int end_s) {
+  RunLedger run;
+  run.end_ns = end_s * kSecond;
+  run.startup_ns = startup_s * kSecond;
+  run.first_batch_ns = first_batch_s * kSecond;
+  run.median_step_ns = 20'000'000;
+  run.mean_step_ns = 20e6;
+  return run;
+}
+
+report::Verdict after(const RunLedger& run, report::Verdict steady) {
+  Diagnosis diagnosis;
+  diagnosis.verdict = steady;
+  weigh_run_against_window(run, diagnosis);
+  return diagnosis.verdict;
+}
+
+TEST(RunVerdict, ImportsDoNotHideTheSteadyVerdict) {
+  const RunLedger run = short_trial(20, 0, 23);
+  for (const report::Verdict steady : {report::COMPUTE, report::UNDERFILLED, report::SYNC}) {
+    EXPECT_EQ(after(run, steady), steady);
+  }
+}
+
+TEST(RunVerdict, SlowFirstBatchIsTheVerdictOnlyOfHealthyTraining) {
+  const RunLedger run = short_trial(14, 6, 18);  // 6 of 10 s of the loop
+  EXPECT_EQ(after(run, report::COMPUTE), report::STARTUP);
+  EXPECT_EQ(after(run, report::UNDERFILLED), report::UNDERFILLED);
+  EXPECT_EQ(after(run, report::DATA), report::DATA);
+}
+
+TEST(RunVerdict, SlowFirstBatchOfALongRunIsNot) {
+  EXPECT_EQ(after(short_trial(14, 6, 60), report::COMPUTE), report::COMPUTE);
+}
+
+TEST(RunVerdict, RestartsAtEveryEpochAre) {
+  RunLedger run = short_trial(10, 3, 60);
+  run.epoch_restart_ns = 30 * kSecond;
+  EXPECT_EQ(after(run, report::COMPUTE), report::STARTUP);
+}
+
+}  // namespace
+}  // namespace idlescope::diagnose
