@@ -115,6 +115,7 @@ PyObject* call_fetch(PyObject* original, PyObject* arguments, PyObject* keywords
   // Read last here and first at the begin: the counters' stretch lies inside the wall's, so
   // that CPU and run-queue time never add up to more than it.
   end.wall_ns = emit::monotonic_ns();
+  context.fetch_end_ns = end.wall_ns;
   short_fetches = end.wall_ns - begin.wall_ns < kShortFetchNs ? short_fetches + 1 : 0;
   if (sampled) end_frame_sample(end.wall_ns);
   // 0 samples: the fetch delivered nothing (the end of an iterable dataset, an exception).

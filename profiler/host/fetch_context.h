@@ -9,8 +9,9 @@ struct FetchContext {
   uint32_t iterator;
   uint32_t epoch;
   int64_t batch;
-  int64_t worker;      // −1: in the main process (num_workers = 0)
-  int64_t collate_ns;  // of the running fetch
+  int64_t worker;        // −1: in the main process (num_workers = 0)
+  int64_t fetch_end_ns;  // of the last fetch
+  int64_t collate_ns;    // of the running fetch
 };
 
 FetchContext& fetch_context();

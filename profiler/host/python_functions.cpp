@@ -71,6 +71,11 @@ PyObject* batch(PyObject*, PyObject* index) {
   return new_none();
 }
 
+// fetch_end(): when the last fetch on this thread ended
+PyObject* fetch_end(PyObject*, PyObject*) {
+  return python.PyLong_FromLongLong(fetch_context().fetch_end_ns);
+}
+
 // step(source, label): a training step ended now
 PyObject* step(PyObject*, PyObject* const* arguments, PySsize count) {
   step_ended(emit::monotonic_ns(), integer(arguments, count, 0),
@@ -169,6 +174,7 @@ bool add_snippet_functions(PyObject* globals) {
       define("_name", name, kMethOneArgument),
       define("_context", context, kMethFastcall),
       define("_batch", batch, kMethOneArgument),
+      define("_fetch_end", fetch_end, kMethNoArguments),
       define("_step", step, kMethFastcall),
       define("_delivered", delivered, kMethNoArguments),
       define("_thread_cpu", thread_cpu, kMethNoArguments),

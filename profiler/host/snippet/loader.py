@@ -22,10 +22,13 @@ _FLAG_START = {"fork": 16, "spawn": 32, "forkserver": 64, "threads": 128}
 
 class _State:
     # What we remember of one loader iterator.
-    __slots__ = ("number", "epoch", "waited", "index_end", "used")
+    __slots__ = ("number", "epoch", "waited", "index_end", "in_next", "in_index")
 
     def __init__(self, number):
-        self.number, self.epoch, self.waited, self.index_end, self.used = number, -1, -1, 0, 0
+        self.number, self.epoch, self.waited, self.index_end = number, -1, -1, 0
+        # Subclasses (StatefulDataLoader) call the base's method, which is followed too: the
+        # outermost call counts.
+        self.in_next = self.in_index = False
 
 
 _iterators = 0
@@ -60,15 +63,20 @@ def _ready_and_in_flight(iterator):
 
 def _before_next(iterator, *_):
     state = _state(iterator)
+    if state.in_next:
+        return None
     attributes = iterator.__dict__
     state.waited = -1
     if "_rcvd_idx" in attributes:
-        ready, in_flight = _ready_and_in_flight(iterator)
-        return (_now(), state, ready, in_flight, -1)
-    index = attributes.get("_num_yielded", -1)
-    _context(state.number, _epoch(state), index, -1)
-    state.index_end = 0
-    return (_now(), state, -1, -1, index)
+        ready, in_flight = _quietly(_ready_and_in_flight, iterator) or (-1, -1)
+        index = -1
+    else:
+        ready = in_flight = -1
+        index = attributes.get("_num_yielded", -1)
+        _context(state.number, _epoch(state), index, -1)
+        state.index_end = 0
+    state.in_next = True
+    return (_now(), state, ready, in_flight, index)
 
 
 def _after_next(token, args, result, error):
@@ -76,6 +84,7 @@ def _after_next(token, args, result, error):
         return
     end = _now()
     begin, state, ready, in_flight, index = token
+    state.in_next = False
     iterator = args[0]
     epoch = _epoch(state)
     if error is not None and issubclass(error, StopIteration):
@@ -88,8 +97,8 @@ def _after_next(token, args, result, error):
             index = state.waited
     elif state.index_end:
         _event(_WAIT, state.index_end, state.number, epoch, index, 0, 0, 0, end)
-        if iterator._pin_memory and state.used:
-            _event(_PIN_INLINE, state.used, state.number, epoch, index, 0, 0, 0, end)
+        if iterator._pin_memory and error is None:
+            _event(_PIN_INLINE, _fetch_end(), state.number, epoch, index, 0, 0, 0, end)
     _event(_NEXT, begin, state.number, epoch, index, ready, in_flight, error is not None, end)
     _delivered()
 
@@ -107,18 +116,24 @@ def _after_get_data(begin, args, result, error):
     _event(_WAIT, begin, state.number, _epoch(state), index, 0, 0, 0)
 
 
+def _before_index(iterator, *_):
+    state = _state(iterator)
+    if state.in_index:
+        return None
+    state.in_index = True
+    return _now()
+
+
 def _after_index(begin, args, result, error):
-    if error is not None:
+    if begin is None:
         return
     state = _state(args[0])
+    state.in_index = False
+    if error is not None:
+        return
     end = _now()
     _event(_INDEX, begin, state.number, _epoch(state), -1, 0, 0, 0, end)
     state.index_end = end
-
-
-def _after_fetch_inline(iterator):
-    # End of the fetch of a num_workers=0 loader, for the time of pinning behind it.
-    _state(iterator).used = _now()
 
 
 # --- construction, epochs, end
@@ -233,7 +248,7 @@ def _patch_dataloader(module):
     _torch_version(str(torch.version.__version__))
     base = module._BaseDataLoaderIter
     _replace_method(base, "__next__", _before_next, _after_next)
-    _replace_method(base, "_next_index", _before_call, _after_index)
+    _replace_method(base, "_next_index", _before_index, _after_index)
     _patch_iterators(module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter)
     threads = getattr(module, "_ThreadingDataLoaderIter", None)  # PyTorch PR 161044
     if threads is not None:
@@ -259,4 +274,4 @@ def _patch_stateful(module):  # torchdata.stateful_dataloader.stateful_dataloade
         cls = getattr(module, name, None)
         if cls is not None:
             _replace_method(cls, "__next__", _before_next, _after_next)
-            _replace_method(cls, "_next_index", _before_call, _after_index)
+            _replace_method(cls, "_next_index", _before_index, _after_index)
