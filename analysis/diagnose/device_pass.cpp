@@ -167,8 +167,9 @@ DevicePass run_device_pass(const model::Model& model, uint32_t d) {
   GapSplit gaps(model, device, pass.constants, calls);
   DeviceStates states(model, device, pass.constants, calls, gaps);
   Accountant accountant(model, device, gaps, pass);
+  Ns swept = INT64_MIN;
   for (const model::WindowSpan& window : device.windows) {
-    states.sweep(window.first, window.last, window.begin_ns, accountant);
+    swept = states.sweep(window.first, window.last, std::max(window.begin_ns, swept), accountant);
   }
   accountant.finish();
   pass.hidden = states.hidden();
@@ -192,6 +193,7 @@ std::vector<GapPiece> causes_between(const model::Model& model, const DevicePass
   GapSplit gaps(model, device, pass.constants, calls);
   DeviceStates states(model, device, pass.constants, calls, gaps);
   Collector collector(gaps, begin_ns, end_ns, causes);
+  Ns swept = INT64_MIN;
   for (const model::WindowSpan& window : device.windows) {
     if (window.end_ns <= begin_ns || window.begin_ns >= end_ns) continue;
     // From one stretch before, so that what is busy at the begin is known.
@@ -202,7 +204,8 @@ std::vector<GapPiece> causes_between(const model::Model& model, const DevicePass
     size_t last = first;
     while (last < window.last && begin_of(last) < end_ns) ++last;
     while (last < window.last && begin_of(last) < end_ns + (end_ns - begin_ns)) ++last;
-    states.sweep(first, last, first == window.first ? window.begin_ns : from, collector);
+    const Ns start = first == window.first ? window.begin_ns : from;
+    swept = states.sweep(first, last, std::max(start, swept), collector);
   }
   return causes;
 }

@@ -243,7 +243,7 @@ void DeviceStates::absence(Ns begin_ns, Ns end_ns, uint32_t next_compute, StateS
   if (at < end_ns && next_compute != kNone) sink.gap(at, end_ns, next_compute, previous);
 }
 
-void DeviceStates::sweep(size_t first, size_t last, Ns begin_ns, StateSink& sink) {
+Ns DeviceStates::sweep(size_t first, size_t last, Ns begin_ns, StateSink& sink) {
   pending_.clear();
   last_ended_ = kNone;
   Ns compute_end = begin_ns;
@@ -277,6 +277,7 @@ void DeviceStates::sweep(size_t first, size_t last, Ns begin_ns, StateSink& sink
   Ns end = compute_end;
   for (const uint32_t p : pending_) end = std::max(end, process_.ops[p].end_ns);
   if (end > compute_end) absence(compute_end, end, kNone, sink);
+  return end;
 }
 
 }  // namespace idlescope::diagnose

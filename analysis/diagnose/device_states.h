@@ -43,8 +43,9 @@ class DeviceStates {
   DeviceStates(const model::Model& model, const model::DeviceTimeline& device,
                const Constants& constants, const CallLeaf& calls, const GapSplit& gaps);
 
-  // Ops [first, last) of the timeline's order; the sweep starts at begin_ns.
-  void sweep(size_t first, size_t last, Ns begin_ns, StateSink& sink);
+  // Ops [first, last) of the timeline's order; the sweep starts at begin_ns. Returns where
+  // it ended: an op may outlive its window, and the next sweep must not start before.
+  Ns sweep(size_t first, size_t last, Ns begin_ns, StateSink& sink);
 
   const HiddenTime& hidden() const { return hidden_; }
 

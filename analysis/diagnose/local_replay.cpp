@@ -27,6 +27,25 @@ void emit_host_piece(const HostPiece& piece, Ns begin_ns, Ns end_ns, const Loade
   out.push_back(p);
 }
 
+// One wait of the program may be several calls: .item() is a copy that waits and a stream
+// sync right after it. Returns the index after the last call of the wait that host.front()
+// begins.
+size_t end_of_episode(const std::vector<HostPiece>& host) {
+  constexpr Ns kSameWait = 50'000;
+  size_t end = 1;
+  Ns host_work = 0;
+  for (size_t i = 1; i < host.size(); ++i) {
+    if (host[i].kind == HostPiece::Kind::kWaits) {
+      end = i + 1;
+      host_work = 0;
+      continue;
+    }
+    host_work += host[i].end_ns - host[i].begin_ns;
+    if (host_work > kSameWait || host[i].kind == HostPiece::Kind::kData) break;
+  }
+  return end;
+}
+
 void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,
                     const LoaderStages& stages, Pieces& out) {
   const HostPiece& removed = host.front();
@@ -37,8 +56,10 @@ void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Cons
   };
   std::vector<Step> steps;
   Ns at = removed.whole_begin_ns;
+  const size_t episode = end_of_episode(host);
   for (size_t i = 1; i < host.size(); ++i) {
     const HostPiece& piece = host[i];
+    if (i < episode && piece.kind == HostPiece::Kind::kWaits) continue;  // goes away too
     const Ns length = piece.end_ns - piece.begin_ns;
     Ns end = at + length;
     if (piece.kind == HostPiece::Kind::kData && !stages.made_inline(piece.batch)) {

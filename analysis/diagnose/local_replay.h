@@ -15,6 +15,9 @@
 // took. A call made when the device is almost drained so costs almost nothing, one made
 // over a long backlog costs the whole refill.
 //
+// A wait of the program that is several calls in a row (a copy that waits and the stream
+// sync after it) goes away as a whole.
+//
 // Invariant: the pieces cover [g0, g1) exactly.
 #pragma once
 
@@ -30,6 +33,8 @@ namespace idlescope::diagnose {
 // Appends what one host piece means for device time in [begin_ns, end_ns).
 void emit_host_piece(const HostPiece& piece, Ns begin_ns, Ns end_ns, const LoaderStages& stages,
                      Pieces& out);
+
+size_t end_of_episode(const std::vector<HostPiece>& host);
 
 // `host` covers [g0, g1) in order; host.front() is the straddling call.
 void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,

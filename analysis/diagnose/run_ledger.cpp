@@ -223,6 +223,7 @@ void add_stalls(const model::Model& model, uint32_t process, const std::vector<R
     if (3 * covered < excess) {
       cause = {report::PERIODIC, report::HOST_PYTHON, ""};
       if (point.data_wait_ns > 2 * excess / 3) {
+        covered = point.data_wait_ns;
         cause = {report::DATA, report::DATA_FETCH, "waiting for a batch"};
       }
     }
@@ -230,7 +231,7 @@ void add_stalls(const model::Model& model, uint32_t process, const std::vector<R
     if (cause.per_epoch) point.mark = "epoch";
     Group& group = groups[cause];
     group.steps.push_back(number);
-    group.excess_ns += excess;
+    group.excess_ns += cause.what.empty() ? excess : std::min(excess, covered);
   }
   for (const auto& [cause, group] : groups) {
     RunStall stall;
@@ -332,7 +333,8 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
   out.run.startup_loader_ns += wait_in_next(waits, out.run.begin_ns, startup_end);
   out.run.epochs = restarts.size();
   for (const Restart& restart : restarts) {
-    const Ns took = restart.end_ns - restart.begin_ns;
+    // A step would have passed anyway.
+    const Ns took = std::max<Ns>(0, restart.end_ns - restart.begin_ns - out.run.median_step_ns);
     if (restart.first) {
       out.run.first_batch_ns = took;
     } else {

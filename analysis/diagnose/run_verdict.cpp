@@ -13,7 +13,8 @@ namespace {
 constexpr double kFirstBatchOfLoop = 0.4;
 constexpr Ns kFirstBatchNs = 1'000'000'000;
 constexpr double kRestartsOfRun = 0.1;
-constexpr double kStallOfRun = 0.02;
+constexpr double kStallOfRun = 0.10;  // as kOtherMatters of the steady verdict
+constexpr double kStallShown = 0.02;
 
 }  // namespace
 
@@ -48,11 +49,26 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     return;
   }
   for (const RunStall& stall : run.stalls) {
-    if (stall.verdict != report::PERIODIC || stall.period_steps == 0) continue;
+    // A stall without a name is no verdict: host steps of a loop that runs ahead are long
+    // and short by turns while the device works steadily.
+    if (stall.verdict != report::PERIODIC || stall.period_steps == 0 || stall.what.empty()) {
+      continue;
+    }
     if (stall.share_of_run > kStallOfRun && stall.share_of_run > steady_loss && judged) {
       take(report::PERIODIC, stall.leaf, stall.share_of_run);
       return;
     }
+    const bool listed =
+        std::any_of(out.verdict_shares.begin(), out.verdict_shares.end(),
+                    [](const VerdictShare& s) { return s.verdict == report::PERIODIC; });
+    if (judged && stall.share_of_run > kStallShown && !listed) {
+      VerdictShare second;
+      second.verdict = report::PERIODIC;
+      second.share = stall.share_of_run;
+      second.per_step_ns = stall.share_of_run * run.mean_step_ns;
+      out.verdict_shares.push_back(second);
+    }
+    break;
   }
   // The loop: from the request for the first batch to the end, without other warming up.
   const double loop = wall - static_cast<double>(run.startup_ns - run.first_batch_ns);
