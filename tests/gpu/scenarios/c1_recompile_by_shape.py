@@ -9,7 +9,7 @@ import harness
 
 
 def main():
-    job = harness.Job("C1", "recompile_by_shape", steps=60, twin=False)
+    job = harness.Job("C1", "recompile_by_shape", steps=40, twin=False)
     layers, width, base = (2, 16, 8) if job.tiny else (12, 1024, 4096)
     torch._dynamo.config.recompile_limit = 1000
     torch._dynamo.config.cache_size_limit = 1000

@@ -69,7 +69,7 @@ def main():
     else:
         expect = harness.expected(
             ["PERIODIC"], ["CKPT"], share=1.0 - p50 / mean, accept=["async-checkpoint"],
-            forbid=["num-workers", "larger-batch"], period_steps=every)
+            forbid=["num-workers", "larger-batch"], period_steps=every, share_is_idle=False)
     harness.finish(job, meter, trainer.tc_ms, trainer.tl_ms, expect, trainer.batch, loss)
 
 

@@ -2,6 +2,8 @@
 
 Fix A: one indexing call for the whole batch."""
 
+import gc
+
 import torch
 from torch import nn
 
@@ -40,6 +42,7 @@ def main():
     tc, tl = job.step_times("R4", lambda: step(x, y))
     tc += ballast.set((60.0 if job.twin else 2.0 * tl) if not job.tiny else 0.1)
     data = Rows(rows)
+    gc.disable()  # thousands of tensors a batch set off collections of 140 ms: another cause
     if job.fix == "A":
         sampler = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), batch, True)
         batches = torch.utils.data.DataLoader(data, batch_size=None, sampler=sampler,

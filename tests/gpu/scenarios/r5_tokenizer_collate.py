@@ -93,7 +93,7 @@ def main():
         expect = harness.device_bound(gone="DATA")
     else:
         expect = harness.expected(
-            ["DATA"], ["DATA_COLLATE", "DATA_QUEUED", "DATA_CPU"], ["LIMITER_WORKERS"],
+            ["DATA"], ["DATA_COLLATE", "DATA_QUEUED", "DATA_CPU", "DATA_IPC"], ["LIMITER_WORKERS"],
             share=harness.idle_share(tc, mean), accept=["num-workers", "collate", "cheaper-prepare"],
             forbid=["prefetch-factor", "cache"])
     harness.finish(job, meter, tc, tl, expect, batch, loss)

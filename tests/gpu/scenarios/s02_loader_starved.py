@@ -23,7 +23,7 @@ def main():
         # Pairs make the median useless here: the mean step is what counts.
         mean = sum(meter.step_ms) / len(meter.step_ms)
         expect = harness.expected(
-            ["DATA"], ["DATA_CPU", "DATA_QUEUED"], ["LIMITER_WORKERS"],
+            ["DATA"], ["DATA_CPU", "DATA_QUEUED", "DATA_IPC"], ["LIMITER_WORKERS"],
             share=harness.idle_share(trainer.tc_ms, mean), accept=["num-workers"],
             forbid=["prefetch-factor", "pin-non-blocking", "larger-batch"],
             min_workers=6, max_workers=16)

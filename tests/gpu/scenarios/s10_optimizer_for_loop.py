@@ -53,7 +53,7 @@ def main():
         expect = harness.device_bound(gone="LAUNCH")
     elif job.fix == "none":
         expect = harness.expected(
-            ["LAUNCH"], ["LAUNCH_LEAF"], share=harness.idle_share(tc, mean),
+            ["LAUNCH"], ["LAUNCH_LEAF", "DISPATCH"], share=harness.idle_share(tc, mean),
             accept=["fused-optimizer", "cuda-graph"], forbid=["num-workers"],
             forbid_first=["larger-batch"], or_verdicts=["HOST"])
     else:

@@ -38,17 +38,17 @@ def main():
         return torch.randn(batch, width, device=job.device, dtype=dtype)
 
     def find_size():
-        batch = 16 if job.tiny else 4096
+        batch = 16 if job.tiny else 2048
         while True:
             x = inputs(batch)
             for _ in range(3):
                 step(x, False)
             tl = job.host_ms(lambda: step(x, False))
             tc = job.device_ms(lambda: step(x, False))
-            enough = 30.0 * tl if job.twin else 2.0 * tl
+            enough = 30.0 * tl if job.twin else 1.2 * tl
             if job.tiny or tc > enough or batch >= 1 << 19:
                 return {"batch": batch, "tc": tc, "tl": tl}
-            batch *= 2
+            batch = batch * 3 // 2
 
     found = job.calibrated("Y1 %s" % job.twin, find_size)
     batch, tc, tl = found["batch"], found["tc"], found["tl"]
