@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cstdio>
 #include <string>
 
 #include <fmt/format.h>
@@ -358,6 +359,44 @@ TEST(KinetoDamage, GzipBombIsRefusedQuickly) {
   const Imported got = import(packed, "x.json.gz");
   ASSERT_FALSE(got.done);
   EXPECT_EQ(got.done.error().message.id, "expands-too-much");
+}
+
+// The stated bound: the tables plus 24 MiB, whatever the size of the text. 64 MiB of rows that
+// leave nothing behind must pass in 24 MiB more than the process has.
+TEST(KinetoLimits, MemoryDoesNotGrowWithTheText) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "address space is not what it seems under AddressSanitizer";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "address space is not what it seems under AddressSanitizer";
+#endif
+#endif
+  std::string events;
+  for (uint64_t i = 0; events.size() < (64u << 20); ++i) {
+    events +=
+        fmt::format(R"({{"ph":"s","id":{},"pid":9,"tid":{},"ts":{},"cat":"ac2g","name":"ac2g"}},)",
+                    i, i * 7919 % 1000, i * 104729);
+    events += '\n';
+  }
+  const std::string packed = gzip(object(events + kernel(1, "10", "5")));
+  events = std::string();
+  const pid_t child = fork();
+  if (child == 0) {
+    std::FILE* statm = std::fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+    if (statm == nullptr || std::fscanf(statm, "%lu", &pages) != 1) _exit(3);
+    std::fclose(statm);
+    const rlim_t limit = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (24u << 20);
+    const rlimit bound{limit, limit};
+    if (setrlimit(RLIMIT_AS, &bound) != 0) _exit(4);
+    Recording recording;
+    const auto done = import_kineto(packed, "x.json.gz", recording);
+    _exit(done && recording.processes[0].ops.size() == 1 ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // ---- foreign files
