@@ -146,12 +146,13 @@ void place_gaps(uint32_t device, std::vector<Gap>& gaps, const std::vector<StepP
   }
 }
 
-void judge_host_only(const RunResult& run, Diagnosis& out) {
+void judge_host_only(const RunResult& run, bool imported, Diagnosis& out) {
   out.verdict = report::CANNOT_TELL;
   out.certainty = report::CANNOT_TELL_YET;
   out.ledger = report::LEDGER_RUN;
   out.reason = Reason::kNoDevice;
-  if (run.run.no_step_yet) out.reason = Reason::kNoStepYet;
+  // A profile of another tool is finished: no step will come.
+  if (run.run.no_step_yet && !imported) out.reason = Reason::kNoStepYet;
   if (run.run.still_compiling) out.reason = Reason::kStillCompiling;
   const bool nothing = std::all_of(out.processes.begin(), out.processes.end(), [](const auto& p) {
     return p.host_events == 0 && p.gpu_ops == 0;
@@ -239,7 +240,7 @@ Diagnosis diagnose(const model::Model& model) {
 
   if (best == kNone) {
     out.evidence = summarize_evidence(model, chosen, nullptr, nullptr);
-    judge_host_only(run, out);
+    judge_host_only(run, model.recording.origin != read::Origin::kIdlescope, out);
     return out;
   }
   Judged& device = judged[best];

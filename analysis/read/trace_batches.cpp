@@ -51,11 +51,31 @@ void decode(const std::vector<PacketSlice>& batches, const TraceTables& tables, 
   }
 }
 
-// An upper bound of the records in batches: each takes at least 4 bytes, one per column.
-size_t most_records(const std::vector<PacketSlice>& batches) {
-  size_t bytes = 0;
-  for (const PacketSlice& slice : batches) bytes += slice.body.size();
-  return bytes / 4;
+// How many records a batch holds, so that the tables are allocated once: growing by doubling
+// would cost up to three times their memory. A packed varint ends with a byte below 0x80; the
+// shortest of the four columns counts. The rare unpacked encoding counts as nothing.
+size_t count_records(std::string_view body) {
+  constexpr uint64_t kFirstColumn = 3;  // descriptor_id … correlation_delta
+  size_t counts[4] = {0, 0, 0, 0};
+  uint64_t tag = 0;
+  uint64_t value = 0;
+  while (take_varint(body, tag) && take_varint(body, value)) {
+    if ((tag & 7) == 0) continue;
+    if ((tag & 7) != 2 || value > body.size()) break;
+    const std::string_view column = body.substr(0, static_cast<size_t>(value));
+    body.remove_prefix(column.size());
+    const uint64_t index = (tag >> 3) - kFirstColumn;
+    if (index >= 4) continue;
+    counts[index] += static_cast<size_t>(
+        std::count_if(column.begin(), column.end(), [](char byte) { return (byte & 0x80) == 0; }));
+  }
+  return std::min({counts[0], counts[1], counts[2], counts[3]});
+}
+
+size_t count_records(const std::vector<PacketSlice>& batches) {
+  size_t records = 0;
+  for (const PacketSlice& slice : batches) records += count_records(slice.body);
+  return records;
 }
 
 }  // namespace
@@ -73,7 +93,7 @@ BatchHead peek_batch(std::string_view body) {
 
 void decode_gpu_ops(const std::vector<PacketSlice>& batches, const TraceTables& tables,
                     std::vector<Op>& out, BatchCounts& counts) {
-  out.reserve(std::min<size_t>(most_records(batches) / 2, 1 << 20));
+  out.reserve(count_records(batches));
   decode<trace::GpuOpBatch>(
       batches, tables, [&](uint32_t id) { return tables.op_descriptor(id); },
       [&](Ns begin_ns, Ns end_ns, uint32_t descriptor, uint32_t window, uint32_t correlation) {
@@ -84,7 +104,7 @@ void decode_gpu_ops(const std::vector<PacketSlice>& batches, const TraceTables& 
 
 void decode_host_calls(const std::vector<PacketSlice>& batches, const TraceTables& tables,
                        std::vector<Call>& out, BatchCounts& counts) {
-  out.reserve(std::min<size_t>(most_records(batches) / 2, 1 << 20));
+  out.reserve(count_records(batches));
   decode<trace::HostCallBatch>(
       batches, tables, [&](uint32_t id) { return tables.call_descriptor(id); },
       [&](Ns begin_ns, Ns end_ns, uint32_t descriptor, uint32_t window, uint32_t correlation) {
