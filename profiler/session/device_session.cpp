@@ -32,7 +32,10 @@ void stand_still() {
   wake_drain_thread();
   while (state.hold.load(std::memory_order_seq_cst) != 0) {
     const int64_t left_ns = until_ns - emit::monotonic_ns();
-    if (left_ns <= 0) break;
+    if (left_ns <= 0) {
+      state.hold.store(0, std::memory_order_seq_cst);  // one long step, not one after another
+      break;
+    }
     wait_on(&state.hold, 1, left_ns);
   }
   state.held.store(0, std::memory_order_seq_cst);

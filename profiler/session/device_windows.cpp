@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kDetachWaitNs = 300'000'000;
 constexpr int64_t kExitWaitNs = 500'000'000;
 // A job that uses graphs and shows no step for so long is not detached from.
-constexpr int64_t kHoldNs = 10'000'000'000;
+constexpr int64_t kHoldNs = 5'000'000'000;
 
 }  // namespace
 
@@ -91,7 +91,9 @@ void DeviceWindows::tick() {
   const SchedulerInput input = facts();
   const SchedulerDecision decision = scheduler_.tick(input);
   if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);
-  if (decision.command == SchedulerCommand::kClose) close_window(decision.reason, input, false);
+  // A close is asked for once, but may have to wait for a capture or a step.
+  if (decision.command == SchedulerCommand::kClose) closing_ = decision.reason;
+  if (closing_ != nullptr && tracer_.attached()) close_window(closing_, input, false);
   state.wake_at_step.store(scheduler_.next_step_of_interest(), std::memory_order_relaxed);
   state.estimated_cost_ns.store(scheduler_.windows() == 0 ? -1 : scheduler_.spent_ns(),
                                 std::memory_order_relaxed);
@@ -245,9 +247,10 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   request.plain_steps = cost.plain_steps;
   const uint32_t window_id = tracer_.window_id();
   const cuda::DetachOutcome outcome = tracer_.detach(request);
+  closing_ = nullptr;
   release_hold();
   const int64_t now_ns = emit::monotonic_ns();
-  scheduler_.closed(now_ns, outcome.detach_ns);
+  scheduler_.closed(now_ns, outcome.detach_ns, !outcome.finalized);
   state.attached.store(0, std::memory_order_seq_cst);
   wake_all(&state.attached);
   state.detach_ns.fetch_add(outcome.detach_ns, std::memory_order_relaxed);

@@ -45,7 +45,8 @@ class DeviceWindows {
   bool full_detail_;
   uint32_t next_window_id_ = 1;
   int64_t opened_ns_ = 0;
-  int64_t hold_since_ns_ = 0;  // waiting for the training thread to stand still; 0: not
+  const char* closing_ = nullptr;  // reason of a close that has to wait; null: none
+  int64_t hold_since_ns_ = 0;      // waiting for the training thread to stand still; 0: not
   uint32_t last_status_ = 0;
 };
 

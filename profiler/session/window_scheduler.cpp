@@ -57,6 +57,9 @@ void WindowScheduler::note_steps(const SchedulerInput& input) {
       straddling_ = 0;
       if (detached) account();
     } else {
+      if (!open_ && stayed_attached_ && detached_step_ns_ != 0) {
+        idle_excess_ns_ += (each - detached_step_ns_) * static_cast<int64_t>(fresh);
+      }
       for (uint64_t i = 0; i < fresh && i < 64; ++i) (open_ ? inside_ : plain_).add(each);
       if (open_) {
         inside_sum_ns_ += each * static_cast<int64_t>(fresh);
@@ -211,8 +214,10 @@ WindowCost WindowScheduler::cost_so_far() const {
   return cost;
 }
 
-void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns) {
+void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns, bool stayed_attached) {
   open_ = false;
+  if (stayed_attached && !stayed_attached_) detached_step_ns_ = plain_.median();
+  stayed_attached_ = stayed_attached;
   requested_window_ = false;
   closed_ns_ = now_ns;
   blind_ = steps_seen_ == 0;

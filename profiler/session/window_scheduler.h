@@ -79,7 +79,8 @@ class WindowScheduler {
   // What came of a command.
   void opened(int64_t now_ns, int64_t attach_ns);
   void open_failed(int64_t now_ns, bool try_again);
-  void closed(int64_t now_ns, int64_t detach_ns);
+  // `stayed_attached`: CUPTI's cost goes on, and is booked, until the next window.
+  void closed(int64_t now_ns, int64_t detach_ns, bool stayed_attached = false);
   // Before `closed`: the step accounting of the window that ends now.
   WindowCost cost_so_far() const;
 
@@ -89,7 +90,7 @@ class WindowScheduler {
   bool open() const { return open_; }
   bool stopped() const { return stopped_; }  // -d or --steps reached: nothing more
   uint32_t windows() const { return windows_; }
-  int64_t spent_ns() const { return spent_ns_; }
+  int64_t spent_ns() const { return spent_ns_ + (idle_excess_ns_ > 0 ? idle_excess_ns_ : 0); }
   int64_t next_open_ns() const { return next_open_ns_; }
   // The step number at which a tick is wanted at once; 0: none. For ranks that must agree.
   uint64_t next_step_of_interest() const;
@@ -139,6 +140,9 @@ class WindowScheduler {
   int64_t first_excess_ns_ = -1;  // of the straddling steps, against plain ones; -1: unknown
   int64_t last_excess_ns_ = -1;
   int64_t spent_before_ns_ = 0;
+  bool stayed_attached_ = false;
+  int64_t detached_step_ns_ = 0;  // median before CUPTI was attached for good
+  int64_t idle_excess_ns_ = 0;    // of steps between windows, against that; may be negative
 
   uint32_t windows_ = 0;
   int64_t spent_ns_ = 0;

@@ -253,7 +253,7 @@ TEST(VersionFacts, GraphsAreTrustedOnlyWhereTested) {
   EXPECT_TRUE(version_facts(19).usable);
   EXPECT_EQ(version_facts(23).graphs, GraphDetach::kNever);
   EXPECT_EQ(version_facts(28).graphs, GraphDetach::kNever);
-  EXPECT_EQ(version_facts(130001).graphs, GraphDetach::kWhileHeld);
+  EXPECT_EQ(version_facts(130001).graphs, GraphDetach::kNever);
   EXPECT_EQ(version_facts(140000).first, 130000u);
 }
 

@@ -485,6 +485,27 @@ TEST_F(TracerTest, OwnThreadIsNotPartOfTheJob) {
   EXPECT_EQ(packets_.calls().size(), 1u);
 }
 
+TEST_F(TracerTest, AThousandWindowsLeakNothing) {
+  const auto resident_kb = [] {
+    long total = 0;
+    long pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    EXPECT_EQ(fscanf(file, "%ld %ld", &total, &pages), 2);
+    fclose(file);
+    return pages * 4;
+  };
+  long before_kb = 0;
+  for (uint32_t window = 1; window <= 1000; ++window) {
+    ASSERT_EQ(attach(window).status, AttachStatus::kAttached);
+    for (int i = 0; i < 20; ++i) fake_cupti::launch({.duration_ns = 10});
+    fake_cupti::advance_ns(kMs);
+    ASSERT_TRUE(detach().finalized);
+    packets_.packets.clear();
+    if (window == 200) before_kb = resident_kb();
+  }
+  EXPECT_LT(resident_kb() - before_kb, 2048);
+}
+
 TEST_F(TracerTest, ManyThreadsManyWindows) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

@@ -186,6 +186,24 @@ INSTANTIATE_TEST_SUITE_P(Jobs, Budget,
                                            Kind{"large_model", 5 * kSecond, 1.01, 20 * kMs}),
                          [](const auto& one) { return std::string(one.param.name); });
 
+TEST(WindowScheduler, CostOfStayingAttachedIsBooked) {
+  Job job;
+  while (job.log.empty()) job.steps(1);
+  job.steps(10);
+  SchedulerInput input = job.facts;
+  job.scheduler.closed(job.now_ns, 0, true);
+  const int64_t before_ns = job.scheduler.spent_ns();
+  job.step_ns = 55 * kMs;  // 10 % slower than the 50 ms before
+  for (int i = 0; i < 50; ++i) {
+    ++input.steps;
+    job.now_ns += job.step_ns;
+    input.now_ns = job.now_ns;
+    input.last_step_ns = job.now_ns;
+    if (job.scheduler.tick(input).command != SchedulerCommand::kNothing) break;
+  }
+  EXPECT_NEAR(static_cast<double>(job.scheduler.spent_ns() - before_ns), 49 * 5e6, 10e6);
+}
+
 TEST(WindowScheduler, HiddenStallsAreNotBooked) {
   Job job;
   job.stall = false;  // the GPU had enough work queued: no step got longer
