@@ -69,32 +69,33 @@ bool accepted(const truth::DeviceTruth& device, Verdict verdict) {
 
 void score_steps(const truth::DeviceTruth& device, const std::vector<model::DeviceStep>& steps,
                  Score* out) {
-  if (steps.empty()) return;
+  if (steps.empty() || device.step_end_device_ns_size() < 2) return;
   out->has_steps = true;
-  int64_t from = steps.front().begin_ns;
-  int64_t to = steps.back().end_ns;
-  std::vector<int64_t> truth;
-  for (int64_t end : device.step_end_device_ns()) truth.push_back(end);
-  int64_t mean = truth.size() > 1
-                     ? (truth.back() - truth.front()) / static_cast<int64_t>(truth.size() - 1)
-                     : 0;
-  int64_t slack = std::max<int64_t>(60'000, mean / 50);
-  for (int64_t end : truth) {
-    if (end <= from + slack || end > to + slack) continue;
-    ++out->true_boundaries;
+  out->predicted_steps = steps.size();
+  const auto& ends = device.step_end_device_ns();
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    // True boundaries, moved by a part of the step that each begins.
+    std::vector<int64_t> truth;
+    for (int i = 0; i + 1 < ends.size(); ++i) {
+      truth.push_back(ends.Get(i) + (ends.Get(i + 1) - ends.Get(i)) * quarter / 4 +
+                      (quarter == 0 ? -60'000 : 0));
+    }
+    truth.push_back(ends.Get(ends.size() - 1));
+    uint64_t right = 0;
+    uint64_t inside = 0;
     for (const model::DeviceStep& step : steps) {
-      if (std::llabs(step.end_ns - end) <= slack) {
-        ++out->found_boundaries;
-        break;
-      }
+      auto first = std::lower_bound(truth.begin(), truth.end(), step.begin_ns);
+      auto last = std::lower_bound(first, truth.end(), step.end_ns);
+      right += last - first == 1 ? 1 : 0;
+      inside += static_cast<uint64_t>(last - first);
+    }
+    if (right > out->right_steps || quarter == 0) {
+      out->right_steps = right;
+      out->true_steps = inside;
     }
   }
-  out->predicted_boundaries = steps.size();
-  double predicted = static_cast<double>(to - from) / static_cast<double>(steps.size());
-  double true_mean = out->true_boundaries > 0 ? static_cast<double>(to - from) /
-                                                    static_cast<double>(out->true_boundaries)
-                                              : predicted;
-  out->step_error = std::abs(predicted - true_mean) / std::max(true_mean, 1.0);
+  out->step_error =
+      std::abs(static_cast<double>(out->true_steps) / static_cast<double>(steps.size()) - 1);
 }
 
 // Shares by verdict over the same spans, from a confusion's margins.

@@ -36,10 +36,12 @@ struct Score {
   bool limiter_right = false;
   std::string limiter;  // predicted
   std::string true_limiter;
-  double step_error = 0;  // |mean predicted − mean true| / true, over the same time
-  uint64_t true_boundaries = 0;
-  uint64_t found_boundaries = 0;
-  uint64_t predicted_boundaries = 0;
+  double step_error = 0;  // |true steps / predicted steps - 1| over the same time
+  // A step may begin anywhere in the loop (at the optimizer's end, at next()): a predicted
+  // step is right if it holds exactly one true boundary, for the best of four phases.
+  uint64_t right_steps = 0;
+  uint64_t predicted_steps = 0;
+  uint64_t true_steps = 0;
   bool has_steps = false;
   double coverage = 0;  // analysed time / time in windows
   double unknown_of_absent = 0;
