@@ -109,8 +109,9 @@ PyObject* frames_wanted(PyObject*, PyObject*) {
   return python.PyLong_FromLongLong(listener().sample_frames ? 1 : 0);
 }
 
-PyObject* recording(PyObject*, PyObject*) {
-  return python.PyLong_FromLongLong(emit::recording_possible() ? 1 : 0);
+// has_file(): this process has had an event
+PyObject* has_file(PyObject*, PyObject*) {
+  return python.PyLong_FromLongLong(emit::trace_path()[0] != '\0' ? 1 : 0);
 }
 
 // role(number): Process.Role of the file that the next event makes
@@ -181,7 +182,7 @@ bool add_snippet_functions(PyObject* globals) {
       define("_process_id", process_id, kMethNoArguments),
       define("_generation", generation, kMethNoArguments),
       define("_frames_wanted", frames_wanted, kMethNoArguments),
-      define("_recording", recording, kMethNoArguments),
+      define("_has_file", has_file, kMethNoArguments),
       define("_role", role, kMethOneArgument),
       define("_torch_version", torch_version, kMethOneArgument),
       define("_capture", capture, kMethOneArgument),

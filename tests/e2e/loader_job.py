@@ -2,10 +2,11 @@
 
 Each case iterates over one or more loaders. For each: [begin, end, pids], with times of
 CLOCK_MONOTONIC in ns and the process that made each delivered batch (0: next() raised).
-Arguments: names of cases; none: all.
+Arguments: names of cases; none: all; after a "-": all but these.
 """
 
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -118,10 +119,14 @@ def out_of_order():
 
 
 def main():
+    multiprocessing.set_forkserver_preload(["torch"])
     wanted = sys.argv[1:]
+    unwanted = wanted[1:] if wanted[:1] == ["-"] else []
+    if unwanted:
+        wanted = []
     done = {}
     for name, run in cases():
-        if not wanted or name in wanted:
+        if (not wanted or name in wanted) and name not in unwanted:
             begin = time.monotonic_ns()
             pids = run()
             done[name] = [begin, time.monotonic_ns(), pids]

@@ -102,6 +102,8 @@ def _on_gc(phase, info):
         _gc_begin = _now()
     elif _gc_begin:
         begin, _gc_begin = _gc_begin, 0
+        if not _has_file():
+            return  # imports: not worth a file, and the process's role is not known yet
         end = _now()
         # Young collections take microseconds and come by the thousand.
         if info["generation"] == 2 or end - begin >= 100_000:
