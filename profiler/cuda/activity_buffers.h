@@ -35,9 +35,10 @@ class ActivityBuffers {
   bool complete(uint8_t* data, size_t valid_bytes);
 
   // --- drain thread
-  // Calls take(const Filled&) for each buffer that came back, oldest first, then frees it.
-  template <typename Take>
-  uint32_t drain(Take take) {
+  // Collects the buffers that came back, calls prepare(), then take(const Filled&) for each,
+  // oldest first, and frees it.
+  template <typename Prepare, typename Take>
+  uint32_t drain(Prepare prepare, Take take) {
     uint32_t order[kMaxBuffers];
     uint32_t count = 0;
     const auto link = [this](uint32_t i) { return &slots_[i].next; };
@@ -45,6 +46,7 @@ class ActivityBuffers {
          index = filled_.pop(link)) {
       order[count++] = index;
     }
+    prepare();
     for (uint32_t i = count; i-- > 0;) {
       Slot& slot = slots_[order[i]];
       take(Filled{slot.data, slot.valid_bytes, order[i]});

@@ -291,7 +291,8 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   // it again.
   uint32_t lost_buffers = 0;
   if (outcome.finalized) {
-    lost_buffers = buffers.drain([](const ActivityBuffers::Filled&) {}) + buffers.forget_held();
+    lost_buffers =
+        buffers.drain([] {}, [](const ActivityBuffers::Filled&) {}) + buffers.forget_held();
   }
   outcome.detach_ns = monotonic_ns() - end_ns;
   outcome.records = writer_.ops();
@@ -319,11 +320,16 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
 
 void Tracer::collect(bool ask_cupti) {
   if (ask_cupti && attached()) api_.ActivityFlushAll(0);
-  call_log().drain([this](const CallRecord& record, uint32_t thread_id, uint32_t window_id) {
-    writer_.take_call(record, thread_id, window_id);
+  // Calls after the buffers have come back and before they are read: then the calls of their
+  // records are there, but for those that have not returned yet.
+  const auto take_calls = [this] {
+    call_log().drain([this](const CallRecord& record, uint32_t thread_id, uint32_t window_id) {
+      writer_.take_call(record, thread_id, window_id);
+    });
+  };
+  activity_buffers().drain(take_calls, [this](const ActivityBuffers::Filled& buffer) {
+    writer_.take_buffer(api_, buffer);
   });
-  activity_buffers().drain(
-      [this](const ActivityBuffers::Filled& buffer) { writer_.take_buffer(api_, buffer); });
   if (attached()) call_log().keep_free(kFreeChunks);
 }
 

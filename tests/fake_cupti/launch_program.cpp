@@ -1,11 +1,13 @@
 // A training loop without a GPU: what an application does, over the fake libcupti.
 //
-// Usage: launch_program STEPS KERNELS_PER_STEP THREADS [leave]
+// Usage: launch_program STEPS KERNELS_PER_STEP THREADS [leave | windows]
 // In: LD_PRELOAD of the library under test. Out: the usual trace file; on stdout one line
 // with what the fake traced, which the test compares with the file. `leave`: ends by _exit.
+// `windows`: opens and closes windows through the C API meanwhile.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +39,18 @@ void train(int steps, int kernels, unsigned long stream) {
   }
 }
 
+// 20 ms open, 10 ms closed.
+void steer(const std::atomic<bool>* stop) {
+  const auto start = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "idlescope_start"));
+  const auto end = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "idlescope_stop"));
+  while (!*stop && start != nullptr) {
+    start();
+    usleep(20'000);
+    end();
+    usleep(10'000);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -48,11 +62,16 @@ int main(int count, char** arguments) {
   const auto initialize = reinterpret_cast<Initialize>(dlsym(RTLD_DEFAULT, "InitializeInjection"));
   if (initialize != nullptr) initialize();
   std::vector<std::thread> others;
+  std::atomic<bool> stop{false};
+  std::thread control;
+  if (count > 4 && strcmp(arguments[4], "windows") == 0) control = std::thread(steer, &stop);
   for (int i = 1; i < threads; ++i) {
     others.emplace_back(train, steps, kernels, 0x100UL + static_cast<unsigned long>(i));
   }
   train(steps, kernels, 0);
   for (std::thread& thread : others) thread.join();
+  stop = true;
+  if (control.joinable()) control.join();
   printf("kernels %lu attached %d finalized %lu injected %d\n", fake_kernels_traced(),
          fake_attached(), fake_finalized(), initialize != nullptr ? 1 : 0);
   fflush(stdout);

@@ -20,7 +20,7 @@ TEST(ActivityBuffers, ComeBackInOrderAndAreUsedAgain) {
   EXPECT_EQ(buffers->held(), 0u);
   std::vector<size_t> valid;
   buffers->drain(
-      [&](const ActivityBuffers::Filled& filled) { valid.push_back(filled.valid_bytes); });
+      [] {}, [&](const ActivityBuffers::Filled& filled) { valid.push_back(filled.valid_bytes); });
   EXPECT_EQ(valid, (std::vector<size_t>{100, 101, 102}));
   const std::set<uint8_t*> known(given.begin(), given.end());
   EXPECT_TRUE(known.count(buffers->request(&size)));
@@ -35,7 +35,7 @@ TEST(ActivityBuffers, RefuseWhatIsNotTheirs) {
   EXPECT_TRUE(buffers->complete(mine, size + 999));
   EXPECT_FALSE(buffers->complete(mine, 10)) << "twice";
   buffers->drain(
-      [&](const ActivityBuffers::Filled& filled) { EXPECT_EQ(filled.valid_bytes, size); });
+      [] {}, [&](const ActivityBuffers::Filled& filled) { EXPECT_EQ(filled.valid_bytes, size); });
 }
 
 TEST(ActivityBuffers, AreBounded) {
