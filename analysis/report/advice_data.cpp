@@ -48,7 +48,7 @@ class DataAdvice {
     Fix* fix = advice_->offer(id, DATA, std::move(text), cost < 0 ? cost_ : cost);
     if (!fix) return nullptr;
     fix->set_code(std::move(code));
-    fix->set_site(loader_.site);
+    fix->set_site(c_.site(loader_.site));
     return fix;
   }
 
@@ -78,7 +78,7 @@ class DataAdvice {
       Fix* fix = offer("cheaper-prepare",
                        Say(messages::kFixCheaperAt).with("site", loader_.frames[0].site), "",
                        cost_ * std::min(1.0, loader_.frames[0].share));
-      if (fix) fix->set_site(loader_.frames[0].site);
+      if (fix) fix->set_site(c_.site(loader_.frames[0].site));
     } else {
       offer("cheaper-prepare", Say(messages::kFixCheaperPrepare));
     }
@@ -172,7 +172,7 @@ void DataAdvice::epochs() {
         advice_->offer("persistent-workers", STARTUP, Say(messages::kFixPersistentWorkers), cost);
     if (fix) {
       fix->set_code(option(loader_, "persistent_workers", "True"));
-      fix->set_site(loader_.site);
+      fix->set_site(c_.site(loader_.site));
       (*fix->mutable_parameters())["persistent_workers"] = "True";
     }
   }
@@ -180,7 +180,7 @@ void DataAdvice::epochs() {
     Fix* fix = advice_->offer("start-method", STARTUP, Say(messages::kFixFork), cost);
     if (fix) {
       fix->set_code("DataLoader(..., multiprocessing_context=\"forkserver\")");
-      fix->set_site(loader_.site);
+      fix->set_site(c_.site(loader_.site));
     }
   }
 }

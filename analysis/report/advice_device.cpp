@@ -33,7 +33,7 @@ void transfer(Advice* advice) {
                              std::min(all, pageable));
     if (!fix) return;
     fix->set_code("DataLoader(..., pin_memory=True); x.to(device, non_blocking=True)");
-    fix->set_site(c.d.loader.site);
+    fix->set_site(c.site(c.d.loader.site));
   };
   const auto prefetch = [&](double cost) {
     Fix* fix = advice->offer("prefetch-stream", TRANSFER, Say(messages::kFixPrefetchStream), cost);
@@ -69,7 +69,12 @@ void launch(Advice* advice) {
   }
   // Work that is inside graphs already is not launched kernel by kernel.
   if (c.device->ops_in_graphs < 0.5) {
-    Fix* fix = advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), launching);
+    // Replaying the step replaces its launches and the host code between them.
+    const double replaced = launching + c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) +
+                            c.leaf_ns(HOST_BACKWARD) + c.leaf_ns(HOST_OPTIMIZER);
+    Fix* fix = c.worthwhile(launching)
+                   ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced)
+                   : nullptr;
     if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
   }
   const bool underfilled = c.device->fill >= 0 && c.device->fill < 0.5;

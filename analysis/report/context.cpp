@@ -41,6 +41,19 @@ double Context::verdict_ns(Verdict verdict) const {
 
 std::string Context::time(double ns) const { return scale.with_unit(std::llround(ns)); }
 
+std::string Context::site(const std::string& recorded) const {
+  std::string place = recorded.substr(0, recorded.find(' '));
+  std::string directory;
+  if (d.chosen_process < recording.processes.size()) {
+    directory = recording.processes[d.chosen_process].header.process().working_directory();
+  }
+  if (!directory.empty() && directory.back() != '/') directory += '/';
+  if (directory.size() > 1 && place.compare(0, directory.size(), directory) == 0) {
+    return place.substr(directory.size());
+  }
+  return place.substr(place.rfind('/') + 1);
+}
+
 double Context::bound(double removed_ns) const {
   return removed_ns < unit_ns ? unit_ns / (unit_ns - removed_ns) : 0;
 }

@@ -36,6 +36,9 @@ class Context {
   double share(double ns) const { return unit_ns > 0 ? ns / unit_ns : 0; }
   bool worthwhile(double ns) const { return share(ns) >= kWorthwhile; }
   std::string time(double ns) const;  // by `scale`, with unit
+  // "/home/me/job/train.py:41 loop" -> "train.py:41": relative to the job's directory where
+  // it is below it, else the file's name.
+  std::string site(const std::string& recorded) const;
   // Upper limit of the speed-up when that much of a step goes away.
   double bound(double removed_ns) const;
 };

@@ -35,7 +35,8 @@ StepRows step_rows(const Report& report, size_t limit) {
   for (StepRow& row : waits) {
     const bool large = static_cast<double>(row.ns) >= 0.03 * static_cast<double>(out.total_ns);
     const bool last = &row == &waits.back() && other.ns == 0;
-    if ((large || row.verdict == report.verdict()) && out.rows.size() + (last ? 0 : 1) < limit) {
+    const bool named = row.verdict == report.verdict() && row.verdict != CANNOT_TELL;
+    if ((large || named) && out.rows.size() + (last ? 0 : 1) < limit) {
       out.rows.push_back(std::move(row));
     } else {
       other.ns += row.ns;

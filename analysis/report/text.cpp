@@ -104,7 +104,7 @@ void step_block(const Report& report, Sheet* sheet) {
   label_width = std::max<size_t>(label_width, 8) + 1;
   const size_t value_width = 9;
   const size_t bar_width =
-      std::min<size_t>(32, (sheet->body_width() - label_width - value_width) * 3 / 5);
+      std::min<size_t>(30, (sheet->body_width() - label_width - value_width) * 3 / 5);
   int64_t longest = 1;
   for (const StepRow& row : rows.rows) longest = std::max(longest, row.ns);
   // A whole step is 40 columns where the longest row allows it.

@@ -20,10 +20,14 @@
   function fill(text, values) {
     return text.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
   }
+  // Ticks at round numbers of the unit (a scale in ns has no round minutes).
+  function roundTicks(scale, count, unit) {
+    return d3.ticks(scale.domain()[0] / unit[0], scale.domain()[1] / unit[0], count).map((value) => value * unit[0]);
+  }
   function timeAxis(scale, count, longest) {
-    const unit = unitOf(longest);
-    return d3.axisBottom(scale).ticks(count).tickSizeOuter(0)
-      .tickFormat((ns) => trim(ns / unit[0], 6) + (ns === scale.ticks(count).slice(-1)[0] ? " " + unit[1] : ""));
+    const unit = unitOf(longest), ticks = roundTicks(scale, count, unit);
+    return d3.axisBottom(scale).tickValues(ticks).tickSizeOuter(0)
+      .tickFormat((ns, i) => trim(ns / unit[0], 6) + (i === ticks.length - 1 ? " " + unit[1] : ""));
   }
 
   // ---- tip
@@ -379,13 +383,14 @@
     const pen = canvas.getContext("2d");
     pen.scale(dense, dense);
     const style = getComputedStyle(document.body);
-    const ink = style.getPropertyValue("--ink"), soft = style.getPropertyValue("--soft"), panel = style.getPropertyValue("--panel"), focus = style.getPropertyValue("--focus");
+    const ink = style.getPropertyValue("--ink"), soft = style.getPropertyValue("--soft"), panel = style.getPropertyValue("--panel"), focus = style.getPropertyValue("--focus"), dot = style.getPropertyValue("--dot");
     const last = data.steps[data.steps.length - 1];
     const x = d3.scaleLinear([0, last[AT] + last[LENGTH]], [left, width - right]);
     // Rare stalls must not flatten the rest: logarithmic when they are much longer.
     const lengths = data.steps.map((step) => step[LENGTH]).filter((ns) => ns > 0).sort(d3.ascending);
     const middle = d3.quantile(lengths, .5) || 1, most = lengths[lengths.length - 1] || 1;
-    const y = most > 6 * middle
+    const logarithmic = most > 6 * middle;
+    const y = logarithmic
       ? d3.scaleLog([Math.max(1, lengths[0] * .8), most * 1.2], [height - bottom, top])
       : d3.scaleLinear([0, most * 1.08], [height - bottom, top]);
     const unit = unitOf(middle), runUnit = unitOf(x.domain()[1]);
@@ -405,13 +410,14 @@
       pen.fillStyle = soft;
       pen.lineWidth = 1;
       pen.globalAlpha = .35;
-      const ticks = y.ticks(5).filter((tick, i, all) => all.length < 8 || String(tick)[0] === "1");
+      const leading = (ns) => Number(String(trim(ns / unit[0], 9)).replace(/[0.]*/, "")[0]);
+      const ticks = logarithmic ? y.ticks(5).filter((tick) => [1, 2, 5].includes(leading(tick))) : roundTicks(y, 5, unit);
       ticks.forEach((tick) => { pen.beginPath(); pen.moveTo(left, y(tick)); pen.lineTo(width - right, y(tick)); pen.stroke(); });
       pen.globalAlpha = 1;
       pen.textAlign = "right";
       ticks.forEach((tick) => pen.fillText(trim(tick / unit[0], 3) + " " + unit[1], left - 6, y(tick) + 4));
       pen.textAlign = "center";
-      x.ticks(width < 560 ? 3 : 7).forEach((tick) => pen.fillText(trim(tick / runUnit[0], 3) + " " + runUnit[1], x(tick), height - bottom + 18));
+      roundTicks(x, width < 560 ? 3 : 7, runUnit).forEach((tick) => pen.fillText(trim(tick / runUnit[0], 3) + " " + runUnit[1], x(tick), height - bottom + 18));
       // epochs and checkpoints
       pen.setLineDash([4, 4]);
       let labelled = -1e9;
@@ -423,7 +429,7 @@
       pen.setLineDash([]);
       [[data.median, words["fact-median"]], [data.mean, words["fact-mean"]]].forEach(([ns, name], i) => {
         if (!(ns > 0) || y(ns) < top) return;
-        pen.strokeStyle = i ? "#d55e00" : "#009e73";
+        pen.strokeStyle = i ? style.getPropertyValue("--mean") : style.getPropertyValue("--median");
         pen.beginPath(); pen.moveTo(left, y(ns)); pen.lineTo(width - right, y(ns)); pen.stroke();
         const near = Math.abs(y(data.median) - y(data.mean)) < 14;
         pen.fillStyle = pen.strokeStyle;
@@ -433,7 +439,7 @@
       const radius = data.steps.length > 3000 ? 1.4 : data.steps.length > 600 ? 2 : 3;
       data.steps.forEach((step, i) => {
         pen.globalAlpha = step[WINDOW] ? .95 : .45;
-        pen.fillStyle = "#0072b2";
+        pen.fillStyle = dot;
         pen.beginPath();
         pen.arc(x(step[AT]), y(Math.max(1, step[LENGTH])), i === chosen ? 5 : radius, 0, 7);
         pen.fill();

@@ -315,7 +315,7 @@ TEST(Build, CoresExhaustedShardsMissingOrInMemory) {
   Report report = report_of(d);
   EXPECT_FALSE(has(report, "num-workers"));
   EXPECT_EQ(report.fixes(0).id(), "cheaper-prepare");
-  EXPECT_EQ(report.fixes(0).site(), "data.py:88 augment");
+  EXPECT_EQ(report.fixes(0).site(), "data.py:88");
   expect_complete(report);
 
   add_loader(&d, 16, 60, LIMITER_SHARDS);
@@ -345,6 +345,18 @@ TEST(Build, FrameworkWords) {
   const Report report = report_of(d);
   EXPECT_EQ(report.fixes(0).code(), "TrainingArguments(dataloader_num_workers=3)");
   EXPECT_EQ(report.fixes(0).site(), "finetune.py:12");
+}
+
+TEST(Build, SitesAreRelativeToTheJob) {
+  Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
+  add_loader(&d, 0, 25, LIMITER_SERIAL);
+  read::Recording recording;
+  recording.processes.emplace_back();
+  recording.processes[0].header.mutable_process()->set_working_directory("/home/me/job");
+  d.loader.site = "/home/me/job/src/train.py:41 loop";
+  EXPECT_EQ(build(d, recording).fixes(0).site(), "src/train.py:41");
+  d.loader.site = "/opt/lib/other.py:7 <module>";
+  EXPECT_EQ(build(d, recording).fixes(0).site(), "other.py:7");
 }
 
 TEST(Build, LaunchWithHostIsOneSentence) {
