@@ -7,6 +7,7 @@
 #include "analysis/report/context.h"
 #include "analysis/report/launch_phase.h"
 #include "analysis/report/limits.h"
+#include "analysis/report/loader_lanes.h"
 #include "analysis/report/numbers_of_report.h"
 #include "analysis/report/sentences.h"
 
@@ -59,6 +60,7 @@ Report build(const diagnose::Diagnosis& diagnosis, const read::Recording& record
         launch_optimizer_share(recording.processes[diagnosis.chosen_process]));
   }
   copy_numbers(context, &report);
+  add_loader_lanes(context, &report);
   write_sentences(context, &report);
   write_fixes(context, &report);
   write_not_it(context, &report);

@@ -50,6 +50,10 @@ std::string chinese_units(const std::string& value) {
       return value.substr(0, value.size() - unit.size()) + std::string(translated);
     }
   }
+  // "38 %" is set without the space.
+  if (value.size() > 2 && value.compare(value.size() - 2, 2, " %") == 0) {
+    return value.substr(0, value.size() - 2) + "%";
+  }
   return value;
 }
 

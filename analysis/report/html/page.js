@@ -119,6 +119,8 @@
     if (bar[LEAF] && data.leaves[bar[LEAF]]) return data.leaves[bar[LEAF]][1];
     return groupColour[lane.group] || "c-other";
   }
+  // Stages of the loader share its colour in shades: collating, handing over, pinning.
+  const shades = { 25: .72, 26: .5, 27: .5 };
   function describe(lane, bar) {
     const parts = [data.labels[bar[LABEL]] || lane.name, time(bar[END] - bar[BEGIN])];
     if (bar[LEAF] && data.leaves[bar[LEAF]] && data.leaves[bar[LEAF]][0] !== parts[0]) parts.push(data.leaves[bar[LEAF]][0]);
@@ -215,6 +217,7 @@
         this.setAttribute("y", item.y);
         this.setAttribute("width", Math.max(.8, to - from - (to - from > 3 ? .6 : 0)));
         this.setAttribute("height", item.height);
+        if (shades[item.bar[LEAF]]) this.setAttribute("fill-opacity", shades[item.bar[LEAF]]);
       });
       shapes.select("text").each(function (item) {
         const from = Math.max(left, x(item.bar[BEGIN])), to = Math.min(width - right, x(item.bar[END]));

@@ -1,0 +1,213 @@
+// Perfetto's native format: begin and end packets on tracks, names interned once.
+//
+// Slices of a Perfetto track must nest. Where two slices overlap without nesting (clock grain,
+// concurrent kernels of one stream) the second goes to a further lane of the same name.
+#include <google/protobuf/arena.h>
+
+#include <ostream>
+#include <unordered_map>
+
+#include "analysis/export/event_sink.h"
+#include "analysis/export/export.h"
+#include "analysis/export/perfetto_subset.pb.h"
+
+namespace idlescope::exporting {
+namespace {
+
+constexpr uint32_t kSequence = 1;
+constexpr uint32_t kStateCleared = 1;
+constexpr uint32_t kNeedsState = 2;
+
+class PerfettoSink : public EventSink {
+ public:
+  explicit PerfettoSink(std::ostream& out) : out_(out) {}
+
+  void track(const Track& track) override {
+    end_open_slices();  // the slices of the track before are complete
+    tracks_[track.id] = track;
+    lanes_.clear();
+    lanes_.push_back({track.id, {}});
+    describe(track, track.id);
+  }
+
+  void slice(const Slice& slice) override {
+    if (lanes_.empty() || lanes_[0].track != slice.track) {  // back to an earlier track
+      end_open_slices();
+      lanes_.clear();
+      lanes_.push_back({slice.track, {}});
+    }
+    if (slice.end_ns <= slice.begin_ns) {
+      begin_event(perfetto::TrackEvent::TYPE_INSTANT, slice.track, slice.begin_ns, slice);
+      return;
+    }
+    for (size_t i = 0;; ++i) {
+      if (i == lanes_.size()) add_lane(slice.track);
+      Lane& lane = lanes_[i];
+      while (!lane.open_ends.empty() && lane.open_ends.back() <= slice.begin_ns) close_one(&lane);
+      if (!lane.open_ends.empty() && lane.open_ends.back() < slice.end_ns) continue;
+      begin_event(perfetto::TrackEvent::TYPE_SLICE_BEGIN, lane.track, slice.begin_ns, slice);
+      lane.open_ends.push_back(slice.end_ns);
+      return;
+    }
+  }
+
+  void counter(uint64_t track, int64_t time_ns, int64_t value) override {
+    packet_.Clear();
+    perfetto::TrackEvent* event = packet_.mutable_track_event();
+    event->set_type(perfetto::TrackEvent::TYPE_COUNTER);
+    event->set_track_uuid(track);
+    event->set_counter_value(value);
+    write(time_ns);
+  }
+
+  void finish() override { end_open_slices(); }
+
+ private:
+  struct Lane {
+    uint64_t track;
+    std::vector<int64_t> open_ends;  // innermost last
+  };
+
+  void describe(const Track& track, uint64_t uuid) {
+    packet_.Clear();
+    perfetto::TrackDescriptor* descriptor = packet_.mutable_track_descriptor();
+    descriptor->set_uuid(uuid);
+    if (track.parent != 0) descriptor->set_parent_uuid(track.parent);
+    switch (track.kind) {
+      case Track::Kind::kProcess:
+        descriptor->mutable_process()->set_pid(static_cast<int32_t>(track.pid));
+        descriptor->mutable_process()->set_process_name(track.name);
+        descriptor->set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
+        break;
+      case Track::Kind::kThread:
+        descriptor->mutable_thread()->set_pid(static_cast<int32_t>(track.pid));
+        descriptor->mutable_thread()->set_tid(track.tid);
+        descriptor->mutable_thread()->set_thread_name(track.name);
+        break;
+      case Track::Kind::kCounter:
+        descriptor->set_name(track.name);
+        if (track.unit == "bytes") {
+          descriptor->mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+        } else if (track.unit == "ns") {
+          descriptor->mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_TIME_NS);
+        } else if (track.unit.empty()) {
+          descriptor->mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_COUNT);
+        } else {
+          descriptor->mutable_counter()->set_unit_name(track.unit);
+        }
+        break;
+      case Track::Kind::kGroup:
+        descriptor->set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
+        descriptor->set_name(track.name);
+        break;
+      case Track::Kind::kSlices:
+        descriptor->set_name(track.name);
+        break;
+    }
+    descriptor->set_sibling_order_rank(track.rank);
+    write(-1);
+  }
+
+  void add_lane(uint64_t track) {
+    // A thread has one track in Perfetto: its further lanes are plain tracks beside it.
+    Track beside = tracks_[track];
+    beside.kind = Track::Kind::kSlices;
+    beside.name += " (" + std::to_string(lanes_.size() + 1) + ")";
+    const uint64_t uuid = (uint64_t{lanes_.size()} << 40) | track;
+    describe(beside, uuid);
+    lanes_.push_back({uuid, {}});
+  }
+
+  void begin_event(perfetto::TrackEvent::Type type, uint64_t track, int64_t time_ns,
+                   const Slice& slice) {
+    packet_.Clear();
+    perfetto::TrackEvent* event = packet_.mutable_track_event();
+    event->set_type(type);
+    event->set_track_uuid(track);
+    event->set_name_iid(name_id(slice.name));
+    event->add_category_iids(category_id(slice.category));
+    if (slice.flow_out != 0) event->add_flow_ids(slice.flow_out);
+    if (slice.flow_in != 0) event->add_terminating_flow_ids(slice.flow_in);
+    for (const auto& [name, value] : slice.numbers) {
+      perfetto::DebugAnnotation* note = event->add_debug_annotations();
+      note->set_name(std::string(name));
+      note->set_int_value(value);
+    }
+    for (const auto& [name, value] : slice.texts) {
+      perfetto::DebugAnnotation* note = event->add_debug_annotations();
+      note->set_name(std::string(name));
+      note->set_string_value(value);
+    }
+    write(time_ns);
+  }
+
+  void close_one(Lane* lane) {
+    packet_.Clear();
+    perfetto::TrackEvent* event = packet_.mutable_track_event();
+    event->set_type(perfetto::TrackEvent::TYPE_SLICE_END);
+    event->set_track_uuid(lane->track);
+    const int64_t end_ns = lane->open_ends.back();
+    lane->open_ends.pop_back();
+    write(end_ns);
+  }
+
+  void end_open_slices() {
+    for (Lane& lane : lanes_) {
+      while (!lane.open_ends.empty()) close_one(&lane);
+    }
+  }
+
+  // Ids start at 1; a new one is defined in the packet that uses it first.
+  uint64_t name_id(std::string_view name) {
+    const auto [entry, added] = names_.emplace(std::string(name), names_.size() + 1);
+    if (added) {
+      perfetto::EventName* defined = packet_.mutable_interned_data()->add_event_names();
+      defined->set_iid(entry->second);
+      defined->set_name(entry->first);
+    }
+    return entry->second;
+  }
+  uint64_t category_id(std::string_view name) {
+    const auto [entry, added] = categories_.emplace(std::string(name), categories_.size() + 1);
+    if (added) {
+      perfetto::EventCategory* defined = packet_.mutable_interned_data()->add_event_categories();
+      defined->set_iid(entry->second);
+      defined->set_name(entry->first);
+    }
+    return entry->second;
+  }
+
+  void write(int64_t time_ns) {
+    if (time_ns >= 0) packet_.set_timestamp(static_cast<uint64_t>(time_ns));
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    packet_.set_sequence_flags(first_ ? kStateCleared : kNeedsState);
+    first_ = false;
+    // Trace.packet is field 1: tag 0x0A, length, content.
+    const size_t size = packet_.ByteSizeLong();
+    buffer_.clear();
+    buffer_ += '\x0A';
+    size_t rest = size;
+    for (; rest >= 0x80; rest >>= 7) buffer_ += static_cast<char>(rest | 0x80);
+    buffer_ += static_cast<char>(rest);
+    packet_.AppendToString(&buffer_);
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  }
+
+  std::ostream& out_;
+  perfetto::TracePacket packet_;
+  std::string buffer_;
+  bool first_ = true;
+  std::unordered_map<uint64_t, Track> tracks_;
+  std::vector<Lane> lanes_;  // of the track that is being written
+  std::unordered_map<std::string, uint64_t> names_;
+  std::unordered_map<std::string, uint64_t> categories_;
+};
+
+}  // namespace
+
+void write_perfetto(const diagnose::Analysis& analysis, std::ostream& out) {
+  PerfettoSink sink(out);
+  walk(analysis, sink);
+}
+
+}  // namespace idlescope::exporting
