@@ -28,14 +28,13 @@ class ChromeSink : public EventSink {
   }
 
   void track(const Track& track) override {
-    Place place{track.pid, track.tid};
+    Place place{track.pid, track.tid, track.name};
     const auto parent = places_.find(track.parent);
     if (parent != places_.end()) place.pid = parent->second.pid;
     // Tracks that are no threads get numbers no kernel thread has.
     if (track.kind == Track::Kind::kSlices || track.kind == Track::Kind::kGroup) {
       place.tid = (int64_t{1} << 32) + static_cast<int64_t>(track.id);
     }
-    place.name = track.name;
     places_[track.id] = place;
     if (track.kind == Track::Kind::kProcess) {
       line(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})",

@@ -177,9 +177,11 @@ void rest(Page* page) {
   page->html.open("div", {{"class", "rest"}});
   if (report.has_check()) {
     page->html.open("div").element("h2", {}, page->words(messages::kAnswerCheck));
-    if (page->words(report.check()) != report.check_command()) {
-      page->html.element("p", {}, page->words(report.check()));
-    }
+    // The command has a box of its own, to copy it.
+    std::string how = page->words(report.check());
+    const size_t command = how.find(report.check_command());
+    if (!report.check_command().empty() && command != how.npos) how.erase(command);
+    if (!how.empty()) page->html.element("p", {}, how);
     if (!report.check_command().empty()) copy_box(report.check_command(), page);
     page->html.close();
   }

@@ -76,10 +76,10 @@ std::vector<Drawn> drawn_bars(const TypicalStep& timeline, const Lane& lane) {
   }
 }
 
-std::string timeline_json(const TypicalStep& timeline, Labels* labels) {
+std::string timeline_json(const TypicalStep& timeline, Language language, Labels* labels) {
   std::string out =
-      fmt::format(R"({{"which":"{}","span":{},"lanes":[)", escape_json(timeline.which()),
-                  timeline.end_ns() - timeline.begin_ns());
+      fmt::format(R"({{"which":"{}","begin":{},"span":{},"lanes":[)", escape_json(timeline.which()),
+                  timeline.begin_ns(), timeline.end_ns() - timeline.begin_ns());
   bool first_lane = true;
   for (const Lane& lane : timeline.lane()) {
     out += fmt::format(R"({}{{"name":"{}","group":"{}","bars":[)", first_lane ? "" : ",",
@@ -87,8 +87,11 @@ std::string timeline_json(const TypicalStep& timeline, Labels* labels) {
     first_lane = false;
     bool first = true;
     for (const Drawn& bar : drawn_bars(timeline, lane)) {
-      const std::string label =
-          bar.merged > 1 ? fmt::format("{} x {}", bar.merged, bar.label) : bar.label;
+      // Causes in plain words, whatever the analyzer called them.
+      const std::string name = lane.group() == "cause" && bar.leaf != LEAF_UNSPECIFIED
+                                   ? render(leaf_words(bar.leaf), language)
+                                   : bar.label;
+      const std::string label = bar.merged > 1 ? fmt::format("{} x {}", bar.merged, name) : name;
       out += fmt::format("{}[{},{},{},{},{},{},{:.6g}]", first ? "" : ",",
                          bar.begin - timeline.begin_ns(), bar.end - timeline.begin_ns(),
                          labels->index(label), static_cast<int>(bar.leaf), bar.batch, bar.gap,
@@ -137,7 +140,7 @@ std::string drawing_data(const Report& report, Language language) {
   Labels labels;
   std::string out = "{\"timelines\":[";
   for (int i = 0; i < report.timelines_size(); ++i) {
-    out += (i ? "," : "") + timeline_json(report.timelines(i), &labels);
+    out += (i ? "," : "") + timeline_json(report.timelines(i), language, &labels);
   }
   out += "],\"labels\":[";
   for (size_t i = 0; i < labels.all().size(); ++i) out += (i ? "," : "") + quoted(labels.all()[i]);

@@ -230,13 +230,19 @@
       axis.call(timeAxis(x, narrow ? 4 : 8, longest));
       over.selectAll("*").remove();
       if (selected) {
-        const from = x(selected.bar[BEGIN]), to = x(selected.bar[END]);
+        const whole = extent(selected), from = x(whole[0]), to = x(whole[1]);
         over.append("rect").attr("class", "band").attr("x", from).attr("y", selected.block.top + titleHeight)
           .attr("width", Math.max(1, to - from)).attr("height", selected.block.bottom - selected.block.top - titleHeight);
         over.append("rect").attr("class", "chosen").attr("x", from).attr("y", selected.row.y)
           .attr("width", Math.max(2, to - from)).attr("height", laneHeight);
         path(selected);
       }
+    }
+    // A gap may have several causes one after the other: all its pieces.
+    function extent(item) {
+      const pieces = item.bar[GAP] < 0 ? [item] : items.filter((other) => other.block === item.block &&
+        other.row.lane.group === "cause" && other.bar[GAP] === item.bar[GAP]);
+      return [d3.min(pieces, (piece) => piece.bar[BEGIN]), d3.max(pieces, (piece) => piece.bar[END])];
     }
     // From the worker that prepared the awaited batch over pinning and next() to the GPU.
     function path(item) {
@@ -252,7 +258,7 @@
       });
       const gpu = item.block.rows.find((row) => row.lane.group === "gpu");
       if (!points.length || !gpu) return;
-      points.push([x(item.bar[END]), gpu.y + laneHeight / 2]);
+      points.push([Math.max(x(extent(item)[1]), d3.max(points, (p) => p[0])), gpu.y + laneHeight / 2]);
       over.append("path").attr("class", "path").attr("d", d3.line()(points));
       over.selectAll("circle").data(points).join("circle").attr("cx", (p) => p[0]).attr("cy", (p) => p[1]).attr("r", 3).attr("fill", "var(--focus)");
     }
@@ -311,7 +317,7 @@
     if (remember) history.replaceState(null, "", "#gap=" + index);
   }
   function nextGap(direction) {
-    const order = stepChart.drawn.slice().sort((a, b) => a.block.top - b.block.top || a.bar[BEGIN] - b.bar[BEGIN]).map((item) => item.bar[GAP]);
+    const order = Array.from(new Set(stepChart.drawn.slice().sort((a, b) => a.block.top - b.block.top || a.bar[BEGIN] - b.bar[BEGIN]).map((item) => item.bar[GAP])));
     if (!order.length) return;
     const at = order.indexOf(selectedGap);
     selectGap(order[(at + direction + order.length) % order.length], true);
@@ -326,7 +332,8 @@
     label.append(words["step-hide"]);
     stepChart = lanes(stepHolder, stepTimelines, { label: words["axis-time"], hide: true, select: (gap) => selectGap(gap, true), step: nextGap });
     box.addEventListener("change", () => stepChart.hide(box.checked));
-    const longest = stepChart.drawn.reduce((a, b) => (!a || b.bar[END] - b.bar[BEGIN] > a.bar[END] - a.bar[BEGIN] ? b : a), null);
+    const length = (item) => data.gaps[item.bar[GAP]].ns;
+    const longest = stepChart.drawn.filter((item) => data.gaps[item.bar[GAP]]).reduce((a, b) => (!a || length(b) > length(a) ? b : a), null);
     selectGap(selectedGap >= 0 ? selectedGap : longest ? longest.bar[GAP] : 0, false);
   }
   if (stepHolder && stepTimelines.length) drawStep();
