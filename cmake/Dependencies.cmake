@@ -15,6 +15,7 @@ if(IDLESCOPE_BUILD_ANALYSIS)
   find_package(simdjson REQUIRED)
   find_package(SQLite3 REQUIRED)
   find_package(ZLIB REQUIRED)
+  find_package(LibArchive)
 endif()
 
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)

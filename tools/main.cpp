@@ -59,6 +59,11 @@ int run(int argc, char** argv) {
       [](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
   add_record(app, selected);
   add_report(app, selected);
+  add_compare(app, selected);
+  add_export(app, selected);
+#ifdef IDLESCOPE_WITH_PACK
+  add_pack(app, selected);
+#endif
   add_dump(app, selected);
   add_doctor(app, selected);
 

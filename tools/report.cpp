@@ -1,4 +1,4 @@
-// `idlescope report [PATH…]`: what a recording says, as text or JSON.
+// `idlescope report [PATH…]`: what a recording says, as text, JSON, Markdown or HTML.
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -6,7 +6,10 @@
 #include <map>
 #include <memory>
 
+#include "analysis/report/fail_if.h"
+#include "analysis/report/html.h"
 #include "analysis/report/json.h"
+#include "analysis/report/markdown.h"
 #include "analysis/report/text.h"
 #include "proto/messages.h"
 #include "proto/report.pb.h"
@@ -31,6 +34,7 @@ struct ReportOptions {
   report::ColourChoice colour = report::ColourChoice::kAuto;
   std::string lang;
   bool verbose = false;
+  std::vector<std::string> fail_if;
   bool after_record = false;  // by record itself, when the job has ended
 };
 
@@ -60,8 +64,29 @@ void say_summary(const report::Report& report) {
       values);
 }
 
+// Gates after the report: their lines on stderr, kGateFailed if one is met.
+int run_gates(const std::vector<report::Condition>& gates, const report::Report& report) {
+  int code = kOk;
+  for (const report::Condition& gate : gates) {
+    const read::Expected<report::GateResult> result = report::check(gate, report);
+    if (!result) {
+      say_error(result.error().message, result.error().values);
+      return kBadInput;
+    }
+    say(messages::kGateResult, {{"result", result->text}});
+    if (result->met) code = kGateFailed;
+  }
+  return code;
+}
+
 int run_report(ReportOptions options) {
   end_quietly_on_closed_pipe();
+  std::vector<report::Condition> gates;
+  for (const std::string& text : options.fail_if) {
+    read::Expected<report::Condition> gate = report::parse_condition(text);
+    if (!gate) throw UsageError(gate.error().text());
+    gates.push_back(std::move(*gate));
+  }
   if (options.paths.empty()) {
     const std::optional<std::string> newest = newest_recording(".");
     if (!newest) {
@@ -77,17 +102,22 @@ int run_report(ReportOptions options) {
     return kBadInput;
   }
   if (options.after_record) say_summary(*made);
+  const bool terminal = options.output == "-" && isatty(STDOUT_FILENO) == 1;
+  report::TextOptions rendering =
+      report::options_for_terminal(terminal, options.colour, options.lang, process_environment());
+  rendering.verbose = options.verbose;
   std::string text;
   if (options.json || options.format == "json") {
     text = report::to_json(*made);
+  } else if (options.format == "html") {
+    text = report::to_html(*made, rendering.language);
+  } else if (options.format == "markdown") {
+    text = report::to_markdown(*made, rendering.language);
   } else {
-    const bool terminal = options.output == "-" && isatty(STDOUT_FILENO) == 1;
-    report::TextOptions rendering =
-        report::options_for_terminal(terminal, options.colour, options.lang, process_environment());
-    rendering.verbose = options.verbose;
     text = report::render_text(*made, rendering);
   }
-  return write_output_file(options.output, text, options.force) ? kOk : kBadInput;
+  if (!write_output_file(options.output, text, options.force)) return kBadInput;
+  return run_gates(gates, *made);
 }
 
 }  // namespace
@@ -99,12 +129,12 @@ void add_report(CLI::App& app, Selected& selected) {
       "Say what a recording means: why the GPU is idle and what to change.\n"
       "\n"
       "  idlescope report                      the newest idlescope-* directory here\n"
-      "  idlescope report --json run7 > run7.json");
+      "  idlescope report run7 --format html -o run7.html");
   report->add_option("PATH", options->paths,
                      "Recording directories, trace files, PyTorch profiler JSON, nsys SQLite; "
                      "- is standard input");
-  report->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  report->add_option("--format", options->format, "text, json, markdown or html")
+      ->check(CLI::IsMember({"text", "json", "markdown", "html"}));
   report->add_flag("--json", options->json, "The same as --format json");
   report->add_option("-o,--output", options->output, "Write to this file instead of stdout");
   report->add_flag("-f,--force", options->force, "Overwrite that file");
@@ -113,6 +143,8 @@ void add_report(CLI::App& app, Selected& selected) {
           std::map<std::string, report::ColourChoice>{{"auto", report::ColourChoice::kAuto},
                                                       {"always", report::ColourChoice::kAlways},
                                                       {"never", report::ColourChoice::kNever}}));
+  report->add_option("--fail-if", options->fail_if,
+                     "Exit with 3 if this holds: 'DATA>10%', 'BUSY<80%', 'STEP>250ms'; repeatable");
   report->add_option("--lang", options->lang, "Language (en, zh)");
   report->add_flag("--after-record", options->after_record)->group("");  // hidden
   report->add_flag("-v,--verbose", options->verbose, "Leaves, evidence, processes, oddities");

@@ -30,8 +30,11 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+void add_compare(CLI::App& app, Selected& selected);
 void add_doctor(CLI::App& app, Selected& selected);
 void add_dump(CLI::App& app, Selected& selected);
+void add_export(CLI::App& app, Selected& selected);
+void add_pack(CLI::App& app, Selected& selected);  // where libarchive was found
 void add_record(CLI::App& app, Selected& selected);
 void add_report(CLI::App& app, Selected& selected);
 

@@ -18,7 +18,7 @@ const char* role_name(int role) {
     case trace::Process::ROLE_MAIN:
       return "main";
     case trace::Process::ROLE_LOADER_WORKER:
-      return "worker";
+      return "loader worker";
     case trace::Process::ROLE_HELPER:
       return "helper";
     default:

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "analysis/report/fix_words.h"
 #include "analysis/report/layout.h"
 #include "analysis/report/numbers.h"
@@ -102,22 +105,27 @@ class Writer {
 }  // namespace
 
 std::string escape_markdown(std::string_view text) {
+  const std::string plain = printable(text);
+  const auto word = [&](size_t i) {
+    return i < plain.size() && std::isalnum(static_cast<unsigned char>(plain[i])) != 0;
+  };
   std::string out;
-  for (const char c : printable(text)) {
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const char c = plain[i];
     switch (c) {
-      case '<':
+      case '<':  // '>' alone opens nothing inside a line
         out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
         break;
       case '&':
         out += "&amp;";
         break;
+      case '_':  // inside a word it is no markup: num_workers
+        if (!(i > 0 && word(i - 1) && word(i + 1))) out += '\\';
+        out += c;
+        break;
       case '\\':
       case '`':
       case '*':
-      case '_':
       case '[':
       case ']':
       case '|':

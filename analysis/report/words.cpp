@@ -57,6 +57,20 @@ std::string chinese_units(const std::string& value) {
   return value;
 }
 
+// "212 毫秒 里": a translated unit needs no space before the next Chinese character.
+std::string without_inner_spaces(const std::string& text) {
+  const auto wide = [&](size_t i) {
+    return i < text.size() && static_cast<unsigned char>(text[i]) >= 0xE0;
+  };
+  const auto tail = [&](size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ' && i > 0 && tail(i - 1) && wide(i + 1)) continue;
+    out += text[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Language language_of(std::string_view locale_name) {
@@ -107,7 +121,7 @@ std::string render(const Text& text, Language language) {
       value = messages::fill(words->text, values);
     }
   }
-  return messages::fill(message->text, values);
+  return without_inner_spaces(messages::fill(message->text, values));
 }
 
 std::string render(const messages::Message& message, Language language) {

@@ -12,7 +12,7 @@ TEST(Markdown, IsAsWritten) {
 }
 
 TEST(Markdown, NamesStayText) {
-  EXPECT_EQ(escape_markdown("<b>|*_`[x](y)"), "&lt;b&gt;\\|\\*\\_\\`\\[x\\](y)");
+  EXPECT_EQ(escape_markdown("<b>|*_`[x](y)"), "&lt;b>\\|\\*\\_\\`\\[x\\](y)");
   Report report = report_from("input_bound.textproto");
   report.mutable_fixes(0)->set_code("a ``b`` c");
   EXPECT_NE(to_markdown(report, Language::kEnglish).find("``` a ``b`` c ```"), std::string::npos);
