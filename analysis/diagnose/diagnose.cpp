@@ -9,6 +9,7 @@
 #include "analysis/diagnose/leaves.h"
 #include "analysis/diagnose/loader_summary.h"
 #include "analysis/diagnose/not_it.h"
+#include "analysis/diagnose/ranks.h"
 #include "analysis/diagnose/run_ledger.h"
 #include "analysis/diagnose/run_verdict.h"
 #include "analysis/diagnose/shares.h"
@@ -198,10 +199,14 @@ Diagnosis diagnose(const model::Model& model) {
   out.step.unprofiled_steps = run.unprofiled_steps;
   out.step.slowdown = run.slowdown;
 
-  std::vector<Judged> judged;
-  for (uint32_t d = 0; d < model.devices.size(); ++d) {
-    Judged one;
-    one.pass = run_device_pass(model, d);
+  std::vector<Judged> judged(model.devices.size());
+  std::vector<DevicePass*> passes;
+  for (uint32_t d = 0; d < judged.size(); ++d) {
+    judged[d].pass = run_device_pass(model, d);
+    passes.push_back(&judged[d].pass);
+  }
+  out.ranks = match_ranks(model, passes);
+  for (Judged& one : judged) {
     one.shares = compute_shares(*one.pass.ledger, one.pass.window_only ? 0 : one.pass.spans.size());
     one.summary = summarize_device(model, one.pass, one.shares);
     const StepSummary steps = summarize_steps(model, one, run);
@@ -213,7 +218,13 @@ Diagnosis diagnose(const model::Model& model) {
     const VerdictResult verdict = decide(input);
     one.summary.verdict = verdict.verdict;
     one.summary.top_leaf = verdict.top_leaf;
-    judged.push_back(std::move(one));
+    for (RankDiagnosis& rank : out.ranks) {
+      if (rank.process != one.summary.process) continue;
+      rank.verdict = verdict.verdict;
+      rank.mean_step_ns = steps.mean_ns;
+      rank.busy_share = static_cast<double>(one.summary.compute_ns + one.summary.mem_ns) /
+                        static_cast<double>(std::max<Ns>(1, one.shares.base_ns));
+    }
   }
   uint32_t best = kNone;
   for (uint32_t d = 0; d < judged.size(); ++d) {

@@ -7,6 +7,9 @@
 namespace idlescope::diagnose {
 namespace {
 
+// Disagreement of host and device clocks that the fit may leave.
+constexpr Ns kClockError = 30'000;
+
 Piece make_piece(Ns begin_ns, Ns end_ns, report::Leaf leaf, Grade grade, uint32_t call = kNone) {
   Piece piece;
   piece.begin_ns = begin_ns;
@@ -95,6 +98,31 @@ void GapSplit::wait_on_device(Ns begin_ns, Ns end_ns, uint32_t o, uint32_t call,
   }
 }
 
+// A wait that returned just before g0 waited for what ended at g0: the device's clock runs
+// that much late. It gets its place in front, with no time of its own.
+void GapSplit::add_wait_before(Ns g0) {
+  const HostPiece& front = host_.front();
+  if (front.kind == HostPiece::Kind::kWaits || front.thread == kNone) return;
+  const model::ThreadTimeline& thread = owner_.threads.threads[front.thread];
+  const size_t index = thread.last_before(g0);
+  if (index == model::ThreadTimeline::npos) return;
+  const model::Segment& segment = thread.segments[index];
+  if (segment.source != model::Source::kCall || segment.end_ns > g0 ||
+      segment.end_ns + kClockError < g0 || !calls_.waits(segment.ref)) {
+    return;
+  }
+  HostPiece piece;
+  piece.begin_ns = piece.end_ns = g0;
+  piece.kind = HostPiece::Kind::kWaits;
+  piece.call = segment.ref;
+  piece.leaf = calls_.leaf(segment.ref, 0);
+  piece.grade = Grade::kC;
+  piece.thread = front.thread;
+  piece.whole_begin_ns = process_.calls[segment.ref].begin_ns;
+  piece.whole_end_ns = process_.calls[segment.ref].end_ns;
+  host_.insert(host_.begin(), piece);
+}
+
 uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& out) {
   if (g1 <= g0) return 0;
   const size_t mark = out.size();
@@ -155,9 +183,10 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
     tail.thread = thread;
     host_.push_back(tail);
   }
+  add_wait_before(g0);
   const HostPiece& first = host_.front();
   const bool straddles = first.kind == HostPiece::Kind::kWaits && first.call != kNone &&
-                         first.whole_begin_ns < g0 && g0 < first.whole_end_ns;
+                         first.whole_begin_ns < g0 && g0 - kClockError < first.whole_end_ns;
   if (straddles && first.call != call_index) {
     replay_without(host_, g0, tail_end, constants_, stages_, out);
   } else {

@@ -15,6 +15,7 @@ constexpr Ns kFirstBatchNs = 1'000'000'000;
 constexpr double kRestartsOfRun = 0.1;
 constexpr double kStallOfRun = 0.10;  // as kOtherMatters of the steady verdict
 constexpr double kStallShown = 0.02;
+constexpr double kCovered = 0.5;
 
 }  // namespace
 
@@ -24,6 +25,10 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
   const bool judged = out.verdict != report::CANNOT_TELL && out.verdict != report::STARTUP;
   const bool busy = out.verdict == report::COMPUTE;
   const bool healthy = busy || out.verdict == report::UNDERFILLED;
+  // Windows that hold most of the run have seen its stalls: the device ledger has them.
+  const double covered = static_cast<double>(out.step.steady_steps) /
+                         static_cast<double>(std::max<uint64_t>(1, out.step.run_steps));
+  const bool seen_by_device = covered > kCovered && healthy;
   const double steady_part = 1 - static_cast<double>(run.startup_ns + run.epoch_restart_ns) / wall;
   double steady_loss = 0;
   if (judged && !healthy && !out.verdict_shares.empty()) {
@@ -44,7 +49,7 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     }
   };
   const double restarts = static_cast<double>(run.epoch_restart_ns) / wall;
-  if (restarts > kRestartsOfRun && restarts > steady_loss) {
+  if (!seen_by_device && restarts > kRestartsOfRun && restarts > steady_loss) {
     take(report::STARTUP, report::DATA_STARTUP, restarts);
     return;
   }
@@ -54,7 +59,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     if (stall.verdict != report::PERIODIC || stall.period_steps == 0 || stall.what.empty()) {
       continue;
     }
-    if (stall.share_of_run > kStallOfRun && stall.share_of_run > steady_loss && judged) {
+    if (!seen_by_device && judged && stall.share_of_run > kStallOfRun &&
+        stall.share_of_run > steady_loss) {
       take(report::PERIODIC, stall.leaf, stall.share_of_run);
       return;
     }

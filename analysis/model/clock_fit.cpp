@@ -12,7 +12,9 @@ using read::Ns;
 
 // Larger disagreement is not skew but a wrong join; it is left alone and counted.
 constexpr Ns kMaxShift = 1'000'000;
-constexpr Ns kChunk = 1'000'000'000;  // sliding second of N1
+// Skew drifts: one shift holds for so long, and only where enough work constrains it.
+constexpr Ns kChunk = 200'000'000;
+constexpr size_t kChunkOps = 200;
 constexpr Ns kTolerance = 1'000;
 
 void move_times(read::Process& process, Ns by) {
@@ -65,9 +67,12 @@ Ns robust_largest(std::vector<Ns>& values, size_t population) {
   return values[k - 1];
 }
 
+constexpr Ns kUnbound = -(Ns{1} << 62);
+
 struct Bound {
-  Ns early = 0;  // op begins before its launch call by this much (> 0: broken)
-  Ns late = 0;   // op ends after the sync that awaited it by this much
+  // kUnbound: nothing says so.
+  Ns early = kUnbound;  // op begins before its launch call by this much (> 0: broken)
+  Ns late = kUnbound;   // op ends after the sync that awaited it by this much
 };
 
 // For each op of one device what its launch and the syncs say.
@@ -129,7 +134,7 @@ class DeviceFit {
       if (call.parent != kNone) continue;
       const read::CallDescriptor& descriptor = process_.call_descriptors[call.descriptor];
       if (descriptor.call_class != trace::CALL_DEVICE_SYNC &&
-          (descriptor.call_class != trace::CALL_STREAM_SYNC || descriptor.stream == kNone)) {
+          descriptor.call_class != trace::CALL_STREAM_SYNC) {
         continue;
       }
       auto it = std::partition_point(by_launch.begin(), by_launch.end(),
@@ -148,13 +153,17 @@ class DeviceFit {
     }
   }
 
-  // A chunk ends after a second at a point where nothing runs.
+  uint32_t thread_of(const read::Call& call) const {
+    return process_.call_descriptors[call.descriptor].thread_id;
+  }
+
+  // A chunk ends at a point where nothing runs.
   size_t chunk_end(size_t first) const {
     const Ns begin = process_.ops[ops_[first]].begin_ns;
     Ns end = process_.ops[ops_[first]].end_ns;
     for (size_t i = first + 1; i < ops_.size(); ++i) {
       const read::Op& op = process_.ops[ops_[i]];
-      if (op.begin_ns - begin >= kChunk && op.begin_ns > end) return i;
+      if (op.begin_ns - begin >= kChunk && i - first >= kChunkOps && op.begin_ns > end) return i;
       end = std::max(end, op.end_ns);
     }
     return ops_.size();
@@ -172,7 +181,7 @@ class DeviceFit {
     result.checked += last - first;
     for (size_t i = first; i < last; ++i) {
       if (bounds_[i].early - shift > kTolerance || bounds_[i].late + shift > kTolerance) {
-        if (bounds_[i].early > 0 || bounds_[i].late > 0) ++result.violations;
+        ++result.violations;
       }
     }
     return shift;
