@@ -62,6 +62,7 @@ struct alignas(64) ThreadSlot {
   uint32_t outer_correlation = 0;
   uint16_t outer_window = 0;  // low bits of the window; 0: not in a runtime call
   uint8_t outer_class = 0;
+  int64_t last_exit_ns = 0;         // of the last recorded call
   std::atomic<uint64_t> lost;       // no room
   std::atomic<uint64_t> callbacks;  // enter and exit, written by the owner only
 };

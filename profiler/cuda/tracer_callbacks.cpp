@@ -1,5 +1,7 @@
 #include "profiler/cuda/tracer_callbacks.h"
 
+#include <time.h>
+
 #include <atomic>
 
 #include "profiler/cuda/activity_buffers.h"
@@ -8,6 +10,7 @@
 #include "profiler/cuda/clock.h"
 #include "profiler/cuda/tracer.h"
 #include "profiler/emit/device_record.h"
+#include "profiler/emit/trace_file.h"
 
 namespace idlescope::cuda {
 namespace {
@@ -89,6 +92,27 @@ void leave_call(ThreadSlot* slot) {
   if (open != 0) slot->open_calls.store(open - 1, std::memory_order_release);
 }
 
+// A thread that made no call for this long was busy elsewhere or did not run (interpreter
+// lock, no CPU): only its CPU clock tells. 0.8 us, so not at every call.
+constexpr int64_t kSilenceNs = 200'000;
+constexpr uint32_t kEventThreadCpu = 71;  // HostEventKind
+
+void sample_thread_cpu(int64_t now_ns) {
+  timespec cpu;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return;
+  emit::HostRecord* record = emit::reserve_host_record();
+  if (record == nullptr) return;
+  record->begin_ns = now_ns;
+  record->end_ns = now_ns;
+  record->iterator = 0;
+  record->epoch = 0;
+  record->batch = -1;
+  record->a = int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
+  record->b = 0;
+  record->c = 0;
+  emit::commit_host_record(record, kEventThreadCpu);
+}
+
 void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
                 const CUpti_CallbackData& data) {
   if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
@@ -103,7 +127,9 @@ void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
     slot->outer_window = static_cast<uint16_t>(window);
     slot->outer_class = function.call_class;
   }
-  *data.correlationData = static_cast<uint64_t>(monotonic_ns()) | kEnterMark;
+  const int64_t now_ns = monotonic_ns();
+  if (now_ns - slot->last_exit_ns > kSilenceNs) sample_thread_cpu(now_ns);
+  *data.correlationData = static_cast<uint64_t>(now_ns) | kEnterMark;
 }
 
 // Looking a function up is part of each launch through a cudaKernel_t; it says something only
@@ -152,6 +178,7 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
       function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime : emit::kDomainDriver;
   decode_call(function, data.functionParams, result != 0, record);
   CallLog::commit(slot);
+  slot->last_exit_ns = now_ns;
   if (!entered_before) leave_call(slot);
 }
 

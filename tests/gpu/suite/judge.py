@@ -65,7 +65,7 @@ def read_truth(path):
     return {}
 
 
-def judge(directory, error=None):
+def judge(directory, error=None, results=None):
     row = Row(directory)
     if row.run.get("timed_out"):
         row.failures.append("job stopped at its time limit")
@@ -79,7 +79,7 @@ def judge(directory, error=None):
         return row
     if error:
         row.failures.append(error)
-    row.report = read_json(os.path.join(directory, "report.json"))
+    row.report = read_json(os.path.join(results or directory, "report.json"))
     if row.report is None:
         row.failures.append("no report")
         return row

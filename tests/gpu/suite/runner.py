@@ -155,12 +155,13 @@ class RunningJob:
         return "%.1f s  exit code %s, no result: %s" % (self.wall_s, self.code, " ".join(last))
 
 
-def analyse(directory, options):
-    """Runs the report over one recording; returns an error text, or None."""
+def analyse(directory, results, options):
+    """Writes results/report.json for one recording; returns an error text, or None."""
     recording = os.path.join(directory, "recording")
     if not os.path.isdir(recording):
         return "nothing was recorded"
-    target = os.path.join(directory, "report.json")
+    os.makedirs(results, exist_ok=True)
+    target = os.path.join(results, "report.json")
     with open(target, "wb") as out:
         begin = time.monotonic()
         process = subprocess.run([options.idlescope, "report", "--json", recording], stdout=out,
