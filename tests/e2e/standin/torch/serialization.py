@@ -1,0 +1,6 @@
+import pickle
+
+
+def save(thing, target):
+    with open(target, "wb") as file:
+        pickle.dump(thing, file)

@@ -1,0 +1,2 @@
+from . import _utils
+from .dataloader import DataLoader

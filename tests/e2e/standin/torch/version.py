@@ -1,0 +1,1 @@
+__version__ = "2.11.0+standin"
