@@ -32,25 +32,6 @@ report::Leaf leaf_of_category(trace::RangeCategory category) {
   }
 }
 
-// Share of [begin, end) in which the thread ran, from the samples around it; −1: unknown.
-// The clock is read at API entry after silence, so the samples must not lie far outside.
-double cpu_share(const ThreadTimeline& thread, Ns begin_ns, Ns end_ns) {
-  const auto& samples = thread.cpu;
-  if (samples.size() < 2 || end_ns <= begin_ns) return -1;
-  auto after = std::partition_point(samples.begin(), samples.end(), [&](const auto& sample) {
-    return sample.time_ns < end_ns - 5'000;
-  });
-  if (after == samples.begin() || after == samples.end()) return -1;
-  auto before = after - 1;
-  while (before != samples.begin() && before->time_ns > begin_ns + 5'000) --before;
-  const Ns wall = after->time_ns - before->time_ns;
-  const Ns length = end_ns - begin_ns;
-  if (before->time_ns > begin_ns + 5'000 || wall > 4 * length) return -1;
-  const Ns off = wall - (after->cpu_ns - before->cpu_ns);
-  // What the thread was off the CPU between the samples, it may have been off in here.
-  return 1.0 - std::clamp(static_cast<double>(off) / static_cast<double>(length), 0.0, 1.0);
-}
-
 }  // namespace
 
 HostChain::HostChain(const model::Model& model, const model::DeviceTimeline& device,
@@ -157,6 +138,41 @@ HostPiece HostChain::piece_of(const Segment& segment, uint32_t thread, Ns begin_
       break;
   }
   return piece;
+}
+
+// Share of [begin, end) in which the thread ran; −1: unknown. The thread's CPU clock is read
+// at API entry after silence. What it was off the CPU between the samples around the stretch,
+// less the calls in which it waited, belongs to the silent stretches between them alike.
+double HostChain::cpu_share(const ThreadTimeline& thread, Ns begin_ns, Ns end_ns) const {
+  constexpr Ns kReadLate = 5'000;  // a sample lies this close to the end of the stretch
+  const auto& samples = thread.cpu;
+  const auto after = std::partition_point(samples.begin(), samples.end(), [&](const auto& s) {
+    return s.time_ns < end_ns - kReadLate;
+  });
+  if (after == samples.begin() || after == samples.end()) return -1;
+  auto before = after - 1;
+  while (before != samples.begin() && before->time_ns > begin_ns + kReadLate) --before;
+  const Ns length = end_ns - begin_ns;
+  const Ns wall = after->time_ns - before->time_ns;
+  if (before->time_ns > begin_ns + kReadLate || wall > 100 * length) return -1;
+  Ns off = wall - (after->cpu_ns - before->cpu_ns);
+  Ns silent = wall;
+  size_t i = thread.last_before(before->time_ns);
+  if (i == ThreadTimeline::npos) i = 0;
+  for (; i < thread.segments.size() && thread.segments[i].begin_ns < after->time_ns; ++i) {
+    const Segment& segment = thread.segments[i];
+    const Ns inside =
+        std::min(segment.end_ns, after->time_ns) - std::max(segment.begin_ns, before->time_ns);
+    if (inside <= 0) continue;
+    silent -= inside;
+    const bool waits = segment.source == Source::kCall
+                           ? calls_.waits(segment.ref)
+                           : segment.source == Source::kEvent &&
+                                 process_.host_events[segment.ref].kind == trace::EVENT_LOADER_NEXT;
+    if (waits) off -= inside;
+  }
+  if (silent <= 0) return -1;
+  return 1.0 - std::clamp(static_cast<double>(off) / static_cast<double>(silent), 0.0, 1.0);
 }
 
 // Host time that no classed record covers.
