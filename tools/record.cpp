@@ -196,6 +196,7 @@ void say_end(const Recording& recording, const JobEnd& end) {
 
 // The verdict, by a child of ours: whatever happens to it, the job's exit code stands.
 void analyse_recording(const Recording& recording) {
+  if (!recording.talks()) return;
   if (count_live(recording.directory.path).files == 0) {
     if (recording.outside) {
       say_error(messages::kNothingRecorded, {},
@@ -207,8 +208,7 @@ void analyse_recording(const Recording& recording) {
     }
     return;
   }
-  if (recording.options.no_report || !recording.plan.speaks) return;
-  if (recording.options.quiet) return;
+  if (recording.options.no_report) return;
   std::vector<std::string> command = {"/proc/self/exe", "report", "--after-record",
                                       recording.directory.path};
   if (!recording.options.lang.empty()) {

@@ -110,9 +110,10 @@ class Streams(harness.Scratch):
         done = self.record(*SH, "echo job")
         self.assertEqual(done.stdout, b"job\n")
         lines = ours(done.stderr)
-        self.assertEqual(len(lines), 3, done.stderr)
+        self.assertEqual(len(lines), 4, done.stderr)
         self.assertIn(b"recording to", lines[0])
         self.assertIn(b"exit code 0", lines[2])
+        self.assertIn(b"[nothing-recorded]", lines[3])
         for line in done.stderr.decode().splitlines():
             self.assertLessEqual(len(line.encode()), 80 + len(self.folder), line)
 
