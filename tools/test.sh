@@ -8,8 +8,7 @@
 #   tsan   g++, ThreadSanitizer, the recorder
 #   dev    g++, everything, end to end
 #
-# The exit code is 0 only if every preset passed. FUZZ_SECONDS (default 10) is the time for
-# each fuzzer; JOBS the number of compilers at once.
+# The exit code is 0 only if every preset passed. JOBS is the number of compilers at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
