@@ -56,8 +56,9 @@ Ns LoaderStages::ready_ns(uint32_t b) const {
   if (batch.pickle_end_ns != 0) return batch.pickle_end_ns;
   if (batch.put_end_ns != 0) return batch.put_end_ns;
   if (batch.fetch_end_ns != 0) return batch.fetch_end_ns;
-  // Its worker was not seen. With batches in the queue it lay there when it was asked for.
-  return batch.ready > 0 ? batch.next_begin_ns : batch.next_end_ns;
+  // Its worker was not seen. With batches in the queue it lay there, for how long is unknown:
+  // nothing says that an earlier next() would have had to wait.
+  return batch.ready > 0 ? 0 : batch.next_end_ns;
 }
 
 // [begin, end) lies inside the fetch. Order inside: storage or remote, contended, CPU, then
