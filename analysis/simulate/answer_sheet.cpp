@@ -74,7 +74,9 @@ void decide(const std::vector<std::pair<double, Verdict>>& shares, double busy, 
     bool feeding = (verdict == report::LAUNCH || verdict == report::HOST) && !is_healthy &&
                    (shares[0].second == report::LAUNCH || shares[0].second == report::HOST) &&
                    top < 1.5 * share;
-    if (tie || near_verdict || feeding) accept(verdict);
+    // Stalls of the whole run (another ledger): from 2 % on they may be named first.
+    bool of_run = is_healthy && (verdict == report::PERIODIC || verdict == report::STARTUP);
+    if (tie || near_verdict || feeding || of_run) accept(verdict);
   }
   if (!is_healthy && busy > kHealthy && top < kVerdict + kNear) accept(healthy);
   if (is_healthy && filled < kUnderfilled + 0.05 && filled > kUnderfilled - 0.05) {

@@ -127,7 +127,8 @@ void score_abstention(const truth::Truth& truth, const diagnose::Diagnosis& d,
   }
   if (device != nullptr) {
     for (const diagnose::LeafTime& leaf : device->leaves) {
-      if (leaf.leaf == report::COMM_UNVERIFIED) said = true;
+      // Leaves that say themselves what cannot be told.
+      if (leaf.leaf == report::COMM_UNVERIFIED || leaf.leaf == report::DATA_FETCH) said = true;
       for (int gone : truth.abstain_leaves()) {
         bool graded = leaf.grade_ns[2] * 2 > leaf.total_ns;  // grade C: said to be a default
         if (static_cast<int>(leaf.leaf) == gone && !graded) out->claimed += leaf.share;

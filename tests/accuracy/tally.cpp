@@ -80,7 +80,7 @@ Totals total(const std::vector<Score>& scores) {
     t.worst_share_error.push_back(s.worst_share_error);
     t.coverage.push_back(s.coverage);
     if (s.has_limiter) t.limiter.add(s.limiter_right);
-    bool right = s.has_steps && s.right_steps * 100 >= s.predicted_steps * 99;
+    bool right = s.has_steps && s.predicted_steps - s.right_steps <= 1 + s.predicted_steps / 100;
     t.steps_right.add(right);
     if (s.has_steps) {
       t.boundaries.all += s.predicted_steps;
@@ -255,7 +255,8 @@ std::string failures(const std::vector<Score>& scores) {
       }
       if (s.scored && s.unknown_of_absent > 0.05)
         why += fmt::format(" unknown {:.2f} of absent", s.unknown_of_absent);
-      if (s.scored && s.has_steps && s.right_steps * 100 < s.predicted_steps * 99) {
+      if (s.scored && s.has_steps &&
+          s.predicted_steps - s.right_steps > 1 + s.predicted_steps / 100) {
         why += fmt::format(" steps: {} of {} hold one true boundary ({} true)", s.right_steps,
                            s.predicted_steps, s.true_steps);
       }
