@@ -80,54 +80,44 @@ BENCHMARK(BM_ReadNative)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
+// As Kineto prints: several lines an event, arguments that the importer skips.
 std::string kineto_json(size_t at_least) {
-  std::string text = R"({"schemaVersion":1,"traceEvents":[)";
+  std::string text = R"({"schemaVersion":1,"traceEvents":[{}])";
+  text.pop_back();
   for (int64_t i = 1; text.size() < at_least; ++i) {
     const int64_t ts = 1'700'000'000'000'000 + i * 40;
     text += fmt::format(
-        R"({}
-  {{
-    "ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 9, "tid": 9,
-    "ts": {}.125, "dur": 30.5,
-    "args": {{
-      "External id": {}, "Concrete Inputs": ["", "", "1"], "Input type": ["float", "float", "Scalar"], "Input Dims": [[64, 256, 14, 14], [64, 256, 14, 14], []]
-    }}
-  }},
-  {{
-    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9,
-    "ts": {}.500, "dur": 6.125,
-    "args": {{
-      "External id": {}, "cbid": 211, "correlation": {}
-    }}
-  }},
-  {{
-    "ph": "s", "id": {}, "pid": 9, "tid": 9, "ts": {}.500,
-    "cat": "ac2g", "name": "ac2g"
-  }},
-  {{
-    "ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)", "pid": 0, "tid": 7,
-    "ts": {}.000, "dur": 9.750,
-    "args": {
-      {
-        "External id" : {},
-                        "queued" : 0,
-                        "device" : 0,
-                        "context" : 1,
-                        "stream" : 7,
-                        "correlation" : {},
-                                        "registers per thread" : 32,
-                                        "shared memory" : 0,
-                                        "blocks per SM" : 58.07,
-                                        "warps per SM" : 232.2,
-                                        "grid" : [ 6272, 1, 1 ],
-                                                 "block" : [ 128, 1, 1 ],
-                                                           "est. achieved occupancy %" : 100
-      }}
+        ",\n  {{\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": 9, "
+        "\"tid\": 9,\n    \"ts\": {}.125, \"dur\": 30.5,\n    \"args\": {{\n      \"External id\": "
+        "{}, "
+        "\"Concrete Inputs\": [\"\", \"\", \"1\"], \"Input type\": [\"float\", \"float\", "
+        "\"Scalar\"], "
+        "\"Input Dims\": [[64, 256, 14, 14], [64, 256, 14, 14], []]\n    }}\n  }}",
+        ts, i);
+    text += fmt::format(
+        ",\n  {{\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", "
+        "\"pid\": 9, \"tid\": 9,\n    \"ts\": {0}.500, \"dur\": 6.125,\n    \"args\": {{\n      "
+        "\"External id\": {1}, \"cbid\": 211, \"correlation\": {1}\n    }}\n  }},\n  {{\n    "
+        "\"ph\": \"s\", \"id\": {1}, \"pid\": 9, \"tid\": 9, \"ts\": {0}.500,\n    \"cat\": "
+        "\"ac2g\", "
+        "\"name\": \"ac2g\"\n  }}",
+        ts + 1, i);
+    text += fmt::format(
+        ",\n  {{\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void "
+        "at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3>)\", \"pid\": 0, \"tid\": 7,\n    \"ts\": {0}.000, "
+        "\"dur\": 9.750,\n    \"args\": {{\n      \"External id\": {1}, \"queued\": 0, \"device\": "
+        "0, "
+        "\"context\": 1,\n      \"stream\": 7, \"correlation\": {1},\n      \"registers per "
+        "thread\": "
+        "32, \"shared memory\": 0, \"blocks per SM\": 58.07, \"warps per SM\": 232.2,\n      "
+        "\"grid\": [6272, 1, 1], \"block\": [128, 1, 1], \"est. achieved occupancy %\": 100\n    "
+        "}}\n"
+        "  }}",
+        ts + 20, i);
   }
-})",
-        i == 1 ? "" : ",", ts, i, ts + 1, i, i, i, ts + 1, ts + 20, i, i);
-}
-return text + "]}";
+  return text + "]}";
 }
 
 void BM_ImportKineto(benchmark::State& state) {
