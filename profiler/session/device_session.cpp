@@ -12,6 +12,7 @@
 #include "profiler/emit/process_identity.h"
 #include "profiler/emit/trace_file.h"
 #include "profiler/session/device_state.h"
+#include "profiler/session/diagnostics.h"
 #include "profiler/session/drain_thread.h"
 
 namespace idlescope::session {
@@ -127,6 +128,9 @@ void on_other_profiler(bool starts) {
     wait_on(word, 1, left_ns);
   }
   state.held.store(0, std::memory_order_seq_cst);
+  if (state.subscribed.load(std::memory_order_seq_cst) != 0) {
+    complain_once("cupti-kept", nullptr, 0);
+  }
 }
 
 void request_window(const char* reason) {
@@ -157,7 +161,7 @@ void forget_device_after_fork() {
   for (std::atomic<uint32_t>* word :
        {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
         &state.wish_opens, &state.windows, &state.captures_seen, &state.flush, &state.hold,
-        &state.held}) {
+        &state.held, &state.subscribed}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<uint64_t>* word :

@@ -11,13 +11,14 @@
 namespace idlescope::session {
 
 struct DeviceState {
-  std::atomic<int32_t> pid;         // of the process whose drain thread this is; 0: none
-  std::atomic<uint32_t> wake;       // futex; counts wake-ups
-  std::atomic<uint32_t> flush;      // 1: write what there is
-  std::atomic<uint32_t> stop;       // 1: close and end
-  std::atomic<uint32_t> ended;      // futex; 1: the thread is gone
-  std::atomic<uint32_t> attached;   // futex; 1: CUPTI is attached now
-  std::atomic<uint32_t> switching;  // futex; 1: an attach or detach is under way
+  std::atomic<int32_t> pid;          // of the process whose drain thread this is; 0: none
+  std::atomic<uint32_t> wake;        // futex; counts wake-ups
+  std::atomic<uint32_t> flush;       // 1: write what there is
+  std::atomic<uint32_t> stop;        // 1: close and end
+  std::atomic<uint32_t> ended;       // futex; 1: the thread is gone
+  std::atomic<uint32_t> attached;    // futex; 1: CUPTI is attached now
+  std::atomic<uint32_t> subscribed;  // 1: CUPTI is ours, also where a detach was not safe
+  std::atomic<uint32_t> switching;   // futex; 1: an attach or detach is under way
 
   std::atomic<uint64_t> steps;    // optimizer steps or API marks
   std::atomic<uint64_t> batches;  // delivered batches

@@ -119,6 +119,7 @@ void DeviceWindows::open_window(const char* reason, const SchedulerInput& input)
     ++next_window_id_;
     opened_ns_ = emit::monotonic_ns();
     scheduler_.opened(opened_ns_, outcome.attach_ns);
+    state.subscribed.store(1, std::memory_order_seq_cst);
     state.attached.store(1, std::memory_order_seq_cst);
     state.windows.fetch_add(1, std::memory_order_relaxed);
     state.attach_ns.fetch_add(outcome.attach_ns, std::memory_order_relaxed);
@@ -251,6 +252,7 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   release_hold();
   const int64_t now_ns = emit::monotonic_ns();
   scheduler_.closed(now_ns, outcome.detach_ns, !outcome.finalized);
+  state.subscribed.store(tracer_.subscribed() ? 1 : 0, std::memory_order_seq_cst);
   state.attached.store(0, std::memory_order_seq_cst);
   wake_all(&state.attached);
   state.detach_ns.fetch_add(outcome.detach_ns, std::memory_order_relaxed);
