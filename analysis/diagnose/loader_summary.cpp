@@ -249,46 +249,58 @@ LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns f
 
 namespace {
 
-// Whether the fetches together move no more when more of them run at once.
-bool throughput_is_flat(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns) {
-  struct Point {
-    double concurrency;
-    double rate;  // fetches finished per ns and worker, times concurrency
-  };
+// Whether the fetches together move no more when more of them run at once: a shared disk or
+// link is the limit. Concurrency varies at least where workers start and run out of indices.
+// With c = concurrency and ρ = blocked time, both relative to full concurrency, independent
+// fetches have ρ = 1 and a shared limit has ρ = c; the slope of (1 − ρ) on (1 − c) tells.
+bool throughput_is_flat(const model::Model& model, uint32_t process) {
   std::vector<const Batch*> fetched;
   for (const Batch& batch : model.loader.batches) {
-    if (batch.fetched() && model.loader.iterators[batch.iterator].process == process &&
-        batch.fetch_end_ns > from_ns && batch.fetch_begin_ns < to_ns) {
+    if (batch.fetched() && batch.counted() &&
+        model.loader.iterators[batch.iterator].process == process) {
       fetched.push_back(&batch);
     }
   }
   if (fetched.size() < 30) return false;
   std::sort(fetched.begin(), fetched.end(),
             [](const Batch* a, const Batch* b) { return a->fetch_begin_ns < b->fetch_begin_ns; });
+  struct Point {
+    double concurrency;
+    double blocked;
+  };
   std::vector<Point> points;
   for (size_t i = 0; i < fetched.size(); ++i) {
     const Batch& batch = *fetched[i];
-    const Ns wall = batch.fetch_end_ns - batch.fetch_begin_ns;
     Ns others = 0;
     for (size_t j = i > 64 ? i - 64 : 0; j < std::min(fetched.size(), i + 64); ++j) {
       others += clipped(fetched[j]->fetch_begin_ns, fetched[j]->fetch_end_ns, batch.fetch_begin_ns,
                         batch.fetch_end_ns);
     }
-    const double concurrency = static_cast<double>(others) / static_cast<double>(wall);
-    points.push_back({concurrency, concurrency / static_cast<double>(wall)});
+    points.push_back({static_cast<double>(others) /
+                          static_cast<double>(batch.fetch_end_ns - batch.fetch_begin_ns),
+                      static_cast<double>(batch.blocked_ns())});
   }
   std::sort(points.begin(), points.end(),
             [](const Point& a, const Point& b) { return a.concurrency < b.concurrency; });
-  const size_t third = points.size() / 3;
-  double low = 0, high = 0, low_rate = 0, high_rate = 0;
-  for (size_t i = 0; i < third; ++i) {
-    low += points[i].concurrency;
-    low_rate += points[i].rate;
-    high += points[points.size() - 1 - i].concurrency;
-    high_rate += points[points.size() - 1 - i].rate;
+  const double full = points[points.size() / 2].concurrency;
+  double blocked_full = 0;
+  double n = 0;
+  for (const Point& point : points) {
+    if (point.concurrency < 0.97 * full) continue;
+    blocked_full += point.blocked;
+    n += 1;
   }
-  // Concurrency must have varied for the test to mean anything.
-  return high > 1.3 * low && high_rate < 1.15 * low_rate;
+  if (full <= 1 || n == 0 || blocked_full <= 0) return false;
+  blocked_full /= n;
+  double covariance = 0;
+  double variance = 0;
+  for (const Point& point : points) {
+    const double c = point.concurrency / full;
+    if (c >= 0.97) break;
+    covariance += (1 - c) * (1 - point.blocked / blocked_full);
+    variance += (1 - c) * (1 - c);
+  }
+  return variance > 0.02 && covariance > 0.5 * variance;
 }
 
 // Share of the waiting that falls on the first batches after an epoch began.
@@ -325,7 +337,7 @@ report::Limiter find_limiter(const model::Model& model, uint32_t process,
     return report::LIMITER_CORES;
   }
   if (loader.fetch_counters && loader.fetch_blocked_share > 0.5 &&
-      throughput_is_flat(model, process, from_ns, to_ns)) {
+      throughput_is_flat(model, process)) {
     return loader.blocked_storage_share > 0.5 ? report::LIMITER_STORAGE : report::LIMITER_REMOTE;
   }
   if (loader.empty_workers > 0 || (loader.iterable && loader.late_workers > 0)) {
