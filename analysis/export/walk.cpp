@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/diagnose/device_pass.h"
@@ -8,6 +9,7 @@
 #include "analysis/export/event_names.h"
 #include "analysis/export/event_sink.h"
 #include "analysis/model/model.h"
+#include "analysis/report/kernel_name.h"
 #include "proto/report.pb.h"
 
 namespace idlescope::exporting {
@@ -124,7 +126,9 @@ class Walk {
     slice.track = track;
     slice.begin_ns = op.begin_ns;
     slice.end_ns = op.end_ns;
-    slice.name = recording_.strings[descriptor.name];
+    const auto [name, added] = kernel_names_.try_emplace(descriptor.name);
+    if (added) name->second = report::plain_kernel_name(recording_.strings[descriptor.name]);
+    slice.name = name->second;
     if (slice.name.empty()) slice.name = op_kind_name(descriptor.kind);
     slice.category = op_category(descriptor.kind);
     if (op.call != read::kNone && first_op_[op.call] == index) slice.flow_in = flow_base_ + op.call;
@@ -275,6 +279,7 @@ class Walk {
   EventSink& sink_;
   uint64_t last_track_ = 0;
   uint64_t next_flow_ = 1;
+  std::unordered_map<uint32_t, std::string> kernel_names_;  // by Strings index
   // Of the process that is walked.
   int64_t pid_ = 0;
   uint64_t process_track_ = 0;

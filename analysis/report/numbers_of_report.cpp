@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/report/kernel_name.h"
 #include "analysis/report/numbers_of_report.h"
 #include "analysis/report/sentences.h"
 
@@ -175,7 +176,7 @@ void copy_loader(const Context& c, Report* report) {
 void copy_tables(const Context& c, Report* report) {
   for (const diagnose::KernelSummary& kernel : c.d.kernels) {
     KernelSummary* to = report->add_kernels();
-    to->set_name(kernel.name);
+    to->set_name(plain_kernel_name(kernel.name));
     to->set_count(kernel.count);
     to->set_total_ns(kernel.total_ns);
     to->set_fill(std::max(0.0, kernel.fill));
@@ -236,7 +237,7 @@ void copy_drawings(const Context& c, Report* report) {
     *to->mutable_text() = gap_words(gap);
     to->set_batch(gap.batch);
     to->set_worker(gap.worker);
-    to->set_ended_by(gap.ended_by);
+    to->set_ended_by(plain_kernel_name(gap.ended_by));
   }
   for (const diagnose::StepPoint& point : c.d.step_points) {
     StepPoint* to = report->add_step_points();
@@ -259,7 +260,7 @@ void copy_drawings(const Context& c, Report* report) {
         Bar* bar = out->add_bar();
         bar->set_begin_ns(from.begin_ns);
         bar->set_end_ns(from.end_ns);
-        bar->set_label(from.label);
+        bar->set_label(plain_kernel_name(from.label));
         bar->set_leaf(from.leaf);
         bar->set_batch(from.batch);
         bar->set_gap_index(from.gap_index);

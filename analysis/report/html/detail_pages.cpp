@@ -42,6 +42,18 @@ std::string joined(const google::protobuf::RepeatedPtrField<std::string>& parts)
   return out;
 }
 
+// "KIND_CALL_LAUNCH" -> "call launch".
+std::string kinds(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) {
+    out += out.empty() ? "" : ", ";
+    for (const char c : name.compare(0, 5, "KIND_") == 0 ? name.substr(5) : name) {
+      out += c == '_' ? ' ' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+  }
+  return out;
+}
+
 std::string grades(const Gap& gap) {
   int64_t ns[3] = {0, 0, 0};
   for (const LeafTime& piece : gap.pieces()) {
@@ -344,8 +356,8 @@ void sure_page(Page* page) {
   page->html.open("section", {{"id", "sure"}});
   page->html.element("h1", {}, page->words(messages::kPageSure));
   page->html.open("table", {{"class", "facts"}}).open("tbody");
-  const std::string recorded = joined(evidence.recorded_kinds());
-  const std::string missing = joined(evidence.missing_kinds());
+  const std::string recorded = kinds(evidence.recorded_kinds());
+  const std::string missing = kinds(evidence.missing_kinds());
   if (!report.step().window_only()) {
     fact(page, messages::kSureSteady, count(report.step().steady_steps()));
     fact(page, messages::kSureSteps, report.step().anchor());
@@ -369,12 +381,14 @@ void sure_page(Page* page) {
                                                     {"share", percent(evidence.dropped_share())}}));
   std::string cost = page->words(messages::kSureUnknown);
   if (report.cost().share_of_run() >= 0 && report.cost().slowdown_in_windows() > 0) {
-    cost = page->words(messages::kSureCostValue,
-                       {{"share", percent(report.cost().share_of_run())},
-                        {"slowdown", percent(report.cost().slowdown_in_windows() - 1)}});
+    cost = page->words(
+        messages::kSureCostValue,
+        {{"share", percent(report.cost().share_of_run())},
+         {"slowdown", percent(std::max(0.0, report.cost().slowdown_in_windows() - 1))}});
   } else if (report.cost().slowdown_in_windows() > 0) {
-    cost = page->words(messages::kSureCostSlowdown,
-                       {{"slowdown", percent(report.cost().slowdown_in_windows() - 1)}});
+    cost = page->words(
+        messages::kSureCostSlowdown,
+        {{"slowdown", percent(std::max(0.0, report.cost().slowdown_in_windows() - 1))}});
   }
   fact(page, messages::kSureCost, cost);
   if (evidence.windows() > 0) fact(page, messages::kSureWindows, count(evidence.windows()));

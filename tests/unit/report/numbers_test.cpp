@@ -1,6 +1,8 @@
 // Rounding for people.
 #include "analysis/report/numbers.h"
 
+#include "analysis/report/kernel_name.h"
+
 #include <gtest/gtest.h>
 
 namespace idlescope::report {
@@ -52,6 +54,13 @@ TEST(Others, Words) {
   EXPECT_EQ(count(123456), "123 456");
   EXPECT_EQ(decimal(1.50, 2), "1.5");
   EXPECT_EQ(decimal(-0.001, 1), "0");
+}
+
+TEST(KernelName, IsDemangledWhereItIsMangled) {
+  EXPECT_EQ(plain_kernel_name("_Z4gemmPf"), "gemm(float*)");
+  EXPECT_EQ(plain_kernel_name("ncclDevKernel_AllReduce"), "ncclDevKernel_AllReduce");
+  EXPECT_EQ(plain_kernel_name("_Zbroken"), "_Zbroken");
+  EXPECT_EQ(plain_kernel_name(""), "");
 }
 
 }  // namespace
