@@ -19,8 +19,7 @@ bool pageable(const read::OpDescriptor& descriptor) {
 
 CallLeaf::CallLeaf(const model::Model& model, const model::DeviceTimeline& device,
                    const Constants& constants)
-    : model_(model),
-      process_(model.process_of(device)),
+    : process_(model.process_of(device)),
       owner_(model.processes[device.process]),
       constants_(constants) {
   std::unordered_set<uint32_t> names;

@@ -51,7 +51,6 @@ class CallLeaf {
   bool alloc_elsewhere(uint32_t call) const;
   report::Leaf transfer_leaf(const read::Op* op, uint64_t bytes) const;
 
-  const model::Model& model_;
   const read::Process& process_;
   const model::ProcessModel& owner_;
   const Constants& constants_;
