@@ -64,6 +64,15 @@ PyObject* call_around(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return result;
 }
 
+// The same, bound to a module object that holds the parts.
+PyObject* call_around_function(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  PyObject* parts = python.PyObject_GetAttrString(self, "parts");
+  if (parts == nullptr) return nullptr;  // somebody deleted it: AttributeError
+  PyObject* result = call_around(parts, arguments, keywords);
+  python.Py_DecRef(parts);
+  return result;
+}
+
 // Samples in a batch: the length of the index list; one index without automatic batching.
 int64_t samples_of(PyObject* arguments) {
   const PySsize count = python.PyTuple_Size(arguments);
@@ -194,6 +203,11 @@ PyObject* make_around(PyObject*, PyObject* const* arguments, PySsize count) {
   PyObject* wrapper = make_wrapper(call_around, arguments[0], parts);
   python.Py_DecRef(parts);
   return wrapper;
+}
+
+PyObject* make_around_function(PyObject*, PyObject* const* arguments, PySsize count) {
+  if (count != 2) return new_none();
+  return make_wrapper(call_around_function, arguments[1], arguments[0]);
 }
 
 PyObject* make_fetch(PyObject*, PyObject* original) {

@@ -16,6 +16,8 @@ namespace idlescope::host {
 
 // PyMethodDefs of the makers, for add_snippet_functions.
 PyObject* make_around(PyObject* self, PyObject* const* arguments, PySsize count);
+// For functions of a module, which pickle must find by name: (state module, original).
+PyObject* make_around_function(PyObject* self, PyObject* const* arguments, PySsize count);
 PyObject* make_fetch(PyObject* self, PyObject* original);
 PyObject* make_collate(PyObject* self, PyObject* original);
 // A built-in function as a method: binds its first argument as a Python function would.

@@ -191,6 +191,7 @@ bool add_snippet_functions(PyObject* globals) {
       define("_sample_frames", sample_frames, kMethOneArgument),
       define("_worker_ends", worker_ends, kMethNoArguments),
       define("_around", make_around, kMethFastcall),
+      define("_around_function", make_around_function, kMethFastcall),
       define("_fetch", make_fetch, kMethOneArgument),
       define("_collate", make_collate, kMethOneArgument),
       define("_method", make_method, kMethOneArgument),

@@ -91,6 +91,8 @@ def main():
     print(inspect.signature(DataLoader.__init__), type(iterator).__name__, len(iterator))
     print(inspect.signature(torch.utils.data._utils.worker._worker_loop))
     print(pickle.loads(pickle.dumps(torch.utils.data._utils.worker._worker_loop)).__qualname__)
+    print(pickle.loads(pickle.dumps(torch.save)) is torch.save,
+          pickle.loads(pickle.dumps(torch.autograd.backward)) is torch.autograd.backward)
     print(len(pickle.dumps(DataLoader(Points()))) > 0, sorted(vars(DataLoader(Points()))))
     print(inspect.getsource(torch.utils.data.dataloader).count("class "),
           type(torch.utils.data.dataloader.__spec__.loader).__name__)

@@ -40,7 +40,10 @@ def _replace_function(module, name, before, after):
     original = getattr(module, name, None)
     if original is None or (id(module), name) in _replaced:
         return
-    setattr(module, name, _around(original, before, after))
+    # Pickle finds a built-in function by name if what it is bound to is a module.
+    state = type(sys)("_idlescope_state")
+    state.parts = (original, before, after)
+    setattr(module, name, _around_function(state, original))
     _replaced.add((id(module), name))
 
 
@@ -119,7 +122,6 @@ class _Finder:
         patch = self.targets.get(name)
         if patch is None:
             return None
-        del self.targets[name]
         spec = None
         for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
@@ -139,7 +141,8 @@ class _Finder:
             except Exception:
                 pass
             execute(module)
-            _quietly(patch, module)
+            if self.targets.pop(name, None) is not None:  # find_spec may only have been asked
+                _quietly(patch, module)
 
         try:
             loader.exec_module = exec_module
