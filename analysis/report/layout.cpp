@@ -183,7 +183,7 @@ std::string printable(std::string_view text) {
     const Glyph glyph = next_glyph(text);
     text.remove_prefix(glyph.bytes.size());
     const bool lone = glyph.bytes.size() == 1 && glyph.code >= 0x80;
-    const bool control = glyph.code < 0x20 || glyph.code == 0x7F ||
+    const bool control = (glyph.code < 0x20 && glyph.code != '\n') || glyph.code == 0x7F ||
                          (glyph.code >= 0x80 && glyph.code < 0xA0) ||
                          (glyph.code >= 0x202A && glyph.code <= 0x202E) ||  // writing direction
                          (glyph.code >= 0x2066 && glyph.code <= 0x2069);

@@ -28,7 +28,7 @@ std::string bar(double length, bool utf8);
 std::string shorten(std::string_view text, size_t width, bool utf8);
 
 // Control characters of names (ESC and alike) made visible, so that a trace cannot drive the
-// terminal.
+// terminal. Line ends stay.
 std::string printable(std::string_view text);
 
 }  // namespace idlescope::report

@@ -42,7 +42,9 @@ class Sheet {
     std::string margin = pad_right(label_, kMargin);
     if (!label_.empty()) margin = paint(label_, kBold) + margin.substr(label_.size());
     label_.clear();
-    out_ += text.empty() ? margin.substr(0, margin.find_last_not_of(' ') + 1) : margin + text;
+    std::string one_line = text;  // a name may hold a line end
+    std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+    out_ += text.empty() ? margin.substr(0, margin.find_last_not_of(' ') + 1) : margin + one_line;
     out_ += '\n';
   }
   // `hang`: columns that all lines but the first are moved in.
@@ -225,7 +227,7 @@ std::string render_text(const Report& report, const TextOptions& options) {
   fixes_block(report, &sheet);
   if (report.has_check()) {
     sheet.begin(messages::kLabelCheck);
-    sheet.paragraph(sheet.words(report.check()), 2);
+    sheet.paragraph(sheet.words(report.check()));
   }
   sheet.begin(messages::kLabelNotIt);
   for (const NotIt& not_it : report.not_it()) sheet.paragraph(sheet.words(not_it.text()), 2);

@@ -359,6 +359,18 @@ TEST(Build, SitesAreRelativeToTheJob) {
   EXPECT_EQ(build(d, recording).fixes(0).site(), "other.py:7");
 }
 
+TEST(Build, CheckSaysHowOnALineOfItsOwn) {
+  Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
+  add_loader(&d, 0, 25, LIMITER_SERIAL);
+  read::Recording recording;
+  recording.paths = {"run7"};
+  EXPECT_NE(
+      text_of(build(d, recording))
+          .find("CHECK    change it, record again, then:\n         idlescope compare run7 NEW\n"),
+      std::string::npos)
+      << text_of(build(d, recording));
+}
+
 TEST(Build, LaunchWithHostIsOneSentence) {
   Diagnosis d = loop(LAUNCH, {{BUSY_COMPUTE, 1}, {LAUNCH_LEAF, 2}, {HOST_PYTHON, 1.8}});
   d.verdict_shares.push_back({HOST, 0.37, {}, 1.8 * kMs});

@@ -56,6 +56,7 @@ TEST(Shorten, KeepsBothEnds) {
 
 TEST(Printable, HidesControlCharactersAndDirectionMarks) {
   EXPECT_EQ(printable("a\tb\x1b[1mc"), "a?b?[1mc");
+  EXPECT_EQ(printable("a\nb\r"), "a\nb?");
   EXPECT_EQ(printable("数据"), "数据");
   EXPECT_EQ(printable("x\xe2\x80\xaey"), "x?y") << "right-to-left override";
   EXPECT_EQ(printable("\xc2\x9b"), "?") << "C1 control";
