@@ -14,18 +14,39 @@
 namespace idlescope::emit {
 
 struct HostChunk {
-  std::atomic<uint32_t> next{UINT32_MAX / 2};  // index of the next free record
-  uint32_t capacity = 0;
+  // Capacity (high half) and index of the next free record (low half) in one word: a thread
+  // that stalls between taking an index and comparing it must not compare it with the
+  // capacity of the chunk that has got this descriptor since.
+  std::atomic<uint64_t> cursor{kClosed};
+  uint32_t capacity = 0;  // under the process lock
   HostRecord* records = nullptr;
   uint64_t records_offset = 0;  // of records[0] in the file
   void* map = nullptr;          // null: this descriptor is free
   size_t map_bytes = 0;
 
-  uint32_t used() const {
-    const uint32_t reserved = next.load(std::memory_order_relaxed);
-    return reserved < capacity ? reserved : capacity;
+  static constexpr uint64_t kClosed = UINT32_MAX / 2;  // capacity 0
+  static constexpr uint32_t capacity_in(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+  static constexpr uint32_t index_in(uint64_t word) { return static_cast<uint32_t>(word); }
+
+  void close() { cursor.store(kClosed, std::memory_order_relaxed); }
+  // From here on threads may take records.
+  void open(uint32_t records_in_it) {
+    cursor.store(uint64_t{records_in_it} << 32, std::memory_order_release);
   }
-  // Every record is committed: no thread will write here again.
+  // A free record, or null: full.
+  HostRecord* take() {
+    const uint64_t word = cursor.fetch_add(1, std::memory_order_acquire);
+    return index_in(word) < capacity_in(word) ? records + index_in(word) : nullptr;
+  }
+  uint32_t used() const {
+    const uint64_t word = cursor.load(std::memory_order_relaxed);
+    return index_in(word) < capacity_in(word) ? index_in(word) : capacity_in(word);
+  }
+  bool half_full() const {
+    const uint64_t word = cursor.load(std::memory_order_relaxed);
+    return index_in(word) >= capacity_in(word) / 2;
+  }
+  // Every record is committed: no thread will write here again. Under the process lock.
   bool complete() const;
 };
 

@@ -215,7 +215,7 @@ HostChunk* make_chunk_locked(int descriptor) {
   chunk->capacity = capacity;
   file.end_bytes = begin + packet_bytes;
   if (file.next_chunk_bytes < kLargestChunkBytes) file.next_chunk_bytes *= 2;
-  chunk->next.store(0, std::memory_order_release);
+  chunk->open(capacity);
   return chunk;
 }
 
@@ -259,7 +259,7 @@ bool begin_process() {
   for (HostChunk& chunk : file.chunks) {
     if (chunk.map != nullptr && g_append_sink) munmap(chunk.map, chunk.map_bytes);
     chunk.map = nullptr;
-    chunk.next.store(UINT32_MAX / 2, std::memory_order_relaxed);
+    chunk.close();
   }
   if (g_append_sink && file.append_descriptor >= 0 &&
       is_same_file(file.append_descriptor, file.file)) {
@@ -365,9 +365,8 @@ HostRecord* reserve_host_record() {
   for (;;) {
     if (!recording()) return nullptr;
     HostChunk* chunk = current_chunk.load(std::memory_order_acquire);
-    const uint32_t index = chunk->next.fetch_add(1, std::memory_order_acquire);
-    if (index < chunk->capacity) [[likely]] {
-      HostRecord* record = chunk->records + index;
+    HostRecord* record = chunk->take();
+    if (record != nullptr) [[likely]] {
       record->thread_id = thread_id();
       return record;
     }
@@ -451,7 +450,7 @@ uint32_t name_id(const char* text, size_t size) {
 void prepare_host_chunk() {
   if (state() != ProcessState::kRecording) return;
   const HostChunk* chunk = current_chunk.load(std::memory_order_acquire);
-  if (chunk == nullptr || chunk->used() < chunk->capacity / 2 ||
+  if (chunk == nullptr || !chunk->half_full() ||
       spare_chunk.load(std::memory_order_relaxed) != nullptr) {
     return;
   }
