@@ -37,6 +37,9 @@ class PerfettoSink : public EventSink {
       lanes_.push_back({slice.track, {}});
     }
     if (slice.end_ns <= slice.begin_ns) {
+      // What has ended by now is closed first: times of a track never run backwards.
+      Lane& lane = lanes_[0];
+      while (!lane.open_ends.empty() && lane.open_ends.back() <= slice.begin_ns) close_one(&lane);
       begin_event(perfetto::TrackEvent::TYPE_INSTANT, slice.track, slice.begin_ns, slice);
       return;
     }

@@ -91,7 +91,7 @@ void fetch_split(Page* page) {
   const LoaderSummary& loader = page->report.loader();
   if (loader.fetch_mean_ns() <= 0) return;
   page->heading(messages::kLoadingFetch);
-  Table table(page, {&messages::kColWhat, &messages::kColShare, &messages::kColEach});
+  Table table(page, {&messages::kColWhat, &messages::kFactBatch, &messages::kColEach});
   const auto part = [&](const messages::Message& name, double share) {
     if (share <= 0) return;
     const auto ns = static_cast<int64_t>(share * static_cast<double>(loader.fetch_mean_ns()));
@@ -182,7 +182,7 @@ void loading_page(Page* page) {
   if (loader.fetch_mean_ns() > 0)
     fact(page, messages::kFactBatch, duration(loader.fetch_mean_ns()));
   if (loader.next_mean_ns() > 0) fact(page, messages::kFactNext, duration(loader.next_mean_ns()));
-  if (loader.cores() > 0) {
+  if (loader.cores() > 0 && loader.cores_busy() > 0) {
     fact(page, messages::kFactCores,
          page->words(messages::kFactCoresValue, {{"busy", decimal(loader.cores_busy(), 1)},
                                                  {"cores", decimal(loader.cores(), 0)}}));
