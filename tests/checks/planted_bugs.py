@@ -73,7 +73,9 @@ def main():
     repository = pathlib.Path(sys.argv[1]).resolve()
     work = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else repository / "build/planted"
     chosen = sys.argv[3:]
-    source, build, log = work / "source", work / "build", work / "log.txt"
+    # The same depth as an ordinary build folder, so that ccache knows the files again.
+    source, log = work / "source", work / "log.txt"
+    build = source / "build" / "dev"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     tracked = subprocess.run(["git", "-C", repository, "ls-files"], capture_output=True, text=True,
@@ -82,7 +84,7 @@ def main():
         if (repository / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(repository / name, source / name)
-    if sh(["cmake", "--preset", "dev", "-B", str(build)], source, log) != 0:
+    if sh(["cmake", "--preset", "dev"], source, log) != 0:
         sys.exit(f"configure failed: {log}")
 
     alive = []
