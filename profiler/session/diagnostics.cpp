@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,8 +15,10 @@
 namespace idlescope::session {
 namespace {
 
-// Inherited by forked children: sixteen workers on a full disk say it once.
-std::atomic<bool> said{false};
+// Shared with forked children, so that sixteen workers on a full disk say it once even when
+// the first of them meets the trouble before their parent does.
+std::atomic<bool> said_here{false};
+std::atomic<bool>* said = &said_here;
 
 void write_line(const char* text, size_t size) {
   char line[1200];
@@ -75,6 +78,12 @@ void size_text(uint64_t bytes, char* out, size_t capacity) {
 
 }  // namespace
 
+void share_complaint_with_children() {
+  void* page = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) said = static_cast<std::atomic<bool>*>(page);  // zero: not said
+}
+
 size_t fill_message(char* out, size_t capacity, const char* pattern, size_t pattern_size,
                     const MessageValue* values, size_t count) {
   size_t used = 0;
@@ -115,7 +124,7 @@ size_t fill_message(char* out, size_t capacity, const char* pattern, size_t patt
 
 void complain_once(const char* message_id, const MessageValue* values, size_t count) {
   if (options().disabled || (options().ranks.known && options().ranks.rank != 0)) return;
-  if (said.exchange(true, std::memory_order_relaxed)) return;
+  if (said->exchange(true, std::memory_order_relaxed)) return;
   const messages::Message* message = messages::find(message_id);
   if (message == nullptr) return;
   char line[1024];

@@ -18,6 +18,10 @@ struct MessageValue {
 size_t fill_message(char* out, size_t capacity, const char* pattern, size_t pattern_size,
                     const MessageValue* values, size_t count);
 
+// Once, before anything can fail and before any fork: from here on the line is printed once
+// for this process and all that it forks.
+void share_complaint_with_children();
+
 // Prints the line once for this process, whatever the id. Prints nothing under
 // IDLESCOPE_DISABLE and in processes of other ranks than the first (only rank 0 speaks).
 void complain_once(const char* message_id, const MessageValue* values, size_t count);

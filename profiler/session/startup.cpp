@@ -81,6 +81,7 @@ void start_library(int argument_count, char* const* arguments) {
   if (started) return;
   started = true;
   if (getauxval(AT_SECURE) != 0) return;  // set-user-id program: stay out
+  share_complaint_with_children();
   emit::ProcessIdentity& me = emit::identity();
   if (gethostname(me.host, sizeof me.host - 1) != 0 || me.host[0] == '\0') {
     memcpy(me.host, "localhost", sizeof "localhost");
