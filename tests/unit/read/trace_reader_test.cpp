@@ -219,6 +219,13 @@ TEST(TraceReader, HostChunkSkipsWhatWasNeverCommitted) {
   EXPECT_EQ(anomaly(recording, messages::kTraceTimeReversed), 1u);
 }
 
+TEST(TraceReader, FullHostChunkKeepsItsLastRecord) {
+  const Recording recording = read(with_chunk(raw_record(trace::EVENT_LOADER_NEXT, 10, 20) +
+                                              raw_record(trace::EVENT_GC, 30, 40)));
+  ASSERT_EQ(recording.processes[0].host_events.size(), 2u);
+  EXPECT_EQ(recording.processes[0].host_events[1].kind, trace::EVENT_GC);
+}
+
 TEST(TraceReader, CutHostChunkKeepsWholeRecords) {
   std::string bytes = with_chunk(raw_record(trace::EVENT_LOADER_NEXT, 10, 20) +
                                  raw_record(trace::EVENT_GC, 30, 40));
