@@ -5,15 +5,11 @@
 // No allocation, no dependency beyond the standard headers; usable from C++17.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
-namespace idlescope::messages {
+#include "proto/message.h"
 
-struct Message {
-  std::string_view id;    // stable, the same in every language; "disk-full"
-  std::string_view text;  // English, with {named} values
-};
+namespace idlescope::messages {
 
 #define IDLESCOPE_MESSAGE(symbol, id, text) inline constexpr Message symbol{id, text};
 #include "proto/messages_en.def"

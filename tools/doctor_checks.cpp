@@ -15,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "proto/messages.h"
 #include "tools/units.h"
 
 namespace idlescope::tools {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 
 namespace idlescope::tools {
 

@@ -11,6 +11,7 @@
 #include "analysis/read/read.h"
 #include "analysis/read/recording.h"
 #include "analysis/report/build.h"
+#include "proto/messages.h"
 #include "tools/exit_codes.h"
 #include "tools/input_paths.h"
 #include "tools/say.h"

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "analysis/export/redact.h"
+#include "proto/messages.h"
 #include "tools/compact.h"
 #include "tools/exit_codes.h"
 #include "tools/input_paths.h"

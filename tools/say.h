@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 
 namespace idlescope::tools {
 

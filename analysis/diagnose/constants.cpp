@@ -85,22 +85,22 @@ std::vector<Ns> launch_intervals(const model::Model& model, const model::DeviceT
   const read::Process& process = model.process_of(device);
   const model::CallClasses& classes = model.processes[device.process].classes;
   const size_t stride = std::max<size_t>(1, process.calls.size() / kSamples);
-  Ns previous = INT64_MIN;
-  uint32_t previous_thread = 0;
+  const read::Call* previous = nullptr;
   size_t seen = 0;
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const read::Call& call = process.calls[i];
     if (call.parent != kNone || !model::hands_out_work(static_cast<trace::CallClass>(classes[i]))) {
       continue;
     }
-    const uint32_t thread = process.call_descriptors[call.descriptor].thread_id;
-    if (thread == previous_thread && seen++ % stride == 0) {
-      const Ns interval = call.begin_ns - previous;
+    const auto thread_of = [&](const read::Call& c) {
+      return process.call_descriptors[c.descriptor].thread_id;
+    };
+    if (previous != nullptr && thread_of(*previous) == thread_of(call) && seen++ % stride == 0) {
+      const Ns interval = call.begin_ns - previous->begin_ns;
       // Inside bursts only: longer pauses are not dispatching.
       if (interval > 0 && interval < 200'000) intervals.push_back(interval);
     }
-    previous = call.begin_ns;
-    previous_thread = thread;
+    previous = &call;
   }
   return intervals;
 }

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 
 namespace idlescope::report {
 enum Verdict : int;

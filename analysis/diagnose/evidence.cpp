@@ -1,4 +1,5 @@
 #include "analysis/diagnose/evidence.h"
+#include "proto/messages.h"
 
 #include <algorithm>
 #include <array>

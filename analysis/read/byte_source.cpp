@@ -1,4 +1,5 @@
 #include "analysis/read/byte_source.h"
+#include "proto/messages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -12,6 +12,7 @@
 #include "analysis/read/sniff.h"
 #include "analysis/read/text_trace.h"
 #include "analysis/read/zstd_frame.h"
+#include "proto/messages.h"
 #include "proto/trace.pb.h"
 
 namespace idlescope::read {

@@ -10,7 +10,7 @@
 #include <tl/expected.hpp>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 
 namespace idlescope::read {
 

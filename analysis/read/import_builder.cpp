@@ -8,6 +8,7 @@
 
 #include "analysis/read/arrange.h"
 #include "analysis/read/trace_batches.h"
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {

@@ -15,6 +15,7 @@
 #include "analysis/read/kineto_rows.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/text_stream.h"
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {

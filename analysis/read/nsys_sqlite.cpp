@@ -12,6 +12,7 @@
 #include "analysis/read/import_marks.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/sqlite_file.h"
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {

@@ -14,6 +14,7 @@
 #include "analysis/read/text_stream.h"
 #include "analysis/read/text_trace.h"
 #include "analysis/read/trace_reader.h"
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 #include "proto/trace.pb.h"
 
 namespace idlescope::read {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/messages.h"
 #include "proto/trace.pb.h"
 
 namespace idlescope::read {

@@ -14,6 +14,7 @@
 #include "analysis/read/trace_batches.h"
 #include "analysis/read/trace_tables.h"
 #include "analysis/read/zstd_frame.h"
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {

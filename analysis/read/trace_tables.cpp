@@ -1,4 +1,5 @@
 #include "analysis/read/trace_tables.h"
+#include "proto/messages.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,5 @@
 #include "analysis/report/advice.h"
+#include "proto/messages.h"
 
 #include <algorithm>
 #include <cmath>

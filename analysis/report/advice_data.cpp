@@ -5,6 +5,7 @@
 
 #include "analysis/report/advice.h"
 #include "analysis/report/loader_words.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/report/advice.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

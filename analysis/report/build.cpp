@@ -10,6 +10,7 @@
 #include "analysis/report/loader_lanes.h"
 #include "analysis/report/numbers_of_report.h"
 #include "analysis/report/sentences.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

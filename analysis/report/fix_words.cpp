@@ -6,6 +6,7 @@
 
 #include "analysis/report/numbers.h"
 #include "analysis/report/words.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "analysis/report/html/assets.h"
 #include "analysis/report/html/page_parts.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

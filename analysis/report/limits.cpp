@@ -1,4 +1,5 @@
 #include "analysis/report/limits.h"
+#include "proto/messages.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
 #include "analysis/report/loader_words.h"
+#include "proto/messages.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,7 @@
 #include "analysis/report/kernel_name.h"
 #include "analysis/report/numbers_of_report.h"
 #include "analysis/report/sentences.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analysis/report/loader_words.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -8,6 +8,7 @@
 #include "analysis/report/layout.h"
 #include "analysis/report/numbers.h"
 #include "analysis/report/step_rows.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "proto/messages.h"
+
 namespace idlescope::report {
 namespace {
 

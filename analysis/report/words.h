@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "proto/fill.h"
-#include "proto/messages.h"
+#include "proto/message.h"
 #include "proto/report.pb.h"
 
 namespace idlescope::report {

@@ -7,6 +7,7 @@
 #include "analysis/report/html/page_parts.h"
 #include "analysis/report/html/table.h"
 #include "analysis/report/numbers.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

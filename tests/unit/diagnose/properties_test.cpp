@@ -29,7 +29,8 @@ Scene random_scene(uint32_t seed) {
   double at = 0;
   for (int i = 0; i < n; ++i) {
     at += pick(4) == 0 ? number(0, 3) : number(0, 0.02);
-    const uint32_t thread = kMain + static_cast<uint32_t>(pick(3));
+    // 0: a thread whose number was lost.
+    const uint32_t thread = pick(6) == 0 ? 0 : kMain + static_cast<uint32_t>(pick(3));
     const double length = pick(8) == 0 ? number(0, 2) : 0.005;
     uint32_t c = 0;
     switch (pick(8)) {

@@ -15,6 +15,7 @@
 #include "analysis/read/call_class.h"
 #include "analysis/read/decimal_time.h"
 #include "analysis/read/recording.h"
+#include "proto/messages.h"
 #include "tests/unit/read/describe.h"
 
 namespace idlescope::read {

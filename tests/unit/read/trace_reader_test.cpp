@@ -10,6 +10,7 @@
 #include "analysis/read/dump.h"
 #include "analysis/read/packet_stream.h"
 #include "analysis/read/recording.h"
+#include "proto/messages.h"
 #include "tests/unit/read/build_trace.h"
 #include "tests/unit/read/describe.h"
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analysis/report/text.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

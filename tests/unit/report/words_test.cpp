@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analysis/report/text.h"
+#include "proto/messages.h"
 #include "tests/unit/report/report_fixture.h"
 
 namespace idlescope::report {
