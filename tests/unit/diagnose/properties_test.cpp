@@ -124,13 +124,15 @@ TEST(Properties, NumbersOfStreamsAndThreadsDoNotMatter) {
     Scene s = random_scene(seed);
     const Diagnosis d = analyze(random_scene(seed).take()).diagnosis;
     for (read::Stream& stream : s.here().streams) stream.stream_id += 1000;
-    for (read::CallDescriptor& call : s.here().call_descriptors) call.thread_id += 50;
+    // 0 says that the number is not known.
+    const auto renumber = [](uint32_t& thread) { thread += thread == 0 ? 0 : 50; };
+    for (read::CallDescriptor& call : s.here().call_descriptors) renumber(call.thread_id);
     for (read::HostEvent& event : s.here().host_events) {
-      event.thread_id += 50;
+      renumber(event.thread_id);
       if (event.kind == trace::EVENT_LOADER_WORKER_STARTED) event.b += 50;
     }
-    for (read::Overhead& o : s.here().overheads) o.thread_id += 50;
-    s.here().main_thread += 50;
+    for (read::Overhead& o : s.here().overheads) renumber(o.thread_id);
+    renumber(s.here().main_thread);
     // Streams in another order in the table, too.
     auto& streams = s.here().streams;
     const auto last = static_cast<uint32_t>(streams.size()) - 1;
