@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/simulate/blocking_replay.h"
 #include "analysis/simulate/thread_walk.h"
 
 namespace idlescope::simulate {
@@ -12,7 +13,11 @@ constexpr Ns kQueuedGapNs = 15000;  // longest gap that is plain dispatch (analy
 class DeviceLabels {
  public:
   DeviceLabels(const Program& program, const Execution& run, uint16_t rank)
-      : program_(program), run_(run), walk_(program, run), rank_(rank) {}
+      : program_(program),
+        run_(run),
+        walk_(program, run),
+        blocking_(program, run, walk_),
+        rank_(rank) {}
   std::vector<LabelledSpan> label();
 
  private:
@@ -37,13 +42,12 @@ class DeviceLabels {
   void add_chain(uint32_t op, Ns stop, Ns clip_begin, Ns clip_end, std::vector<Exposed>* out) const;
   void exposed_span(const Exposed& by, Ns begin, Ns end);
   void gap(Ns begin, Ns end, uint32_t op);
-  std::vector<Piece> chain_of(uint32_t op, Ns begin, Ns end) const;
-  void emit_pieces(const std::vector<Piece>& pieces, Ns begin, Ns end);
-  void replay(const std::vector<Piece>& pieces, Ns begin, Ns end);
+  void late(std::span<const Piece> pieces, Ns begin, Ns end, uint32_t op, Ns start);
 
   const Program& program_;
   const Execution& run_;
   ThreadWalk walk_;
+  BlockingReplay blocking_;
   uint16_t rank_;
   std::vector<LabelledSpan> out_;
 };
@@ -102,89 +106,26 @@ void DeviceLabels::exposed_span(const Exposed& by, Ns begin, Ns end) {
   emit(transfer, end, report::COMM_TRANSFER);
 }
 
-std::vector<Piece> DeviceLabels::chain_of(uint32_t op, Ns begin, Ns end) const {
-  const OpRun& launched = run_.ops[op];
-  const Segment& call = run_.threads[launched.thread][launched.segment];
-  std::vector<Piece> pieces = walk_.back(launched.thread, std::min(call.begin_ns, end), begin);
-  Ns from = std::max(begin, call.begin_ns);
-  if (from < end) {
-    const Instruction& in = program_.threads[launched.thread].code[call.instruction];
-    Piece piece;
-    if (call.locked_until_ns > from) {
-      piece.begin_ns = piece.full_begin_ns = from;
-      piece.end_ns = std::min(call.locked_until_ns, end);
-      piece.leaf = report::ALLOC_LOCK;
-      pieces.push_back(piece);
-      from = piece.end_ns;
-    }
-    piece.begin_ns = from;
-    piece.full_begin_ns = from;
-    piece.end_ns = end;
-    piece.leaf = in.leaf;
-    if (from < end) pieces.push_back(piece);
+// [begin, end) passed without compute because `op`, which began at `start`, was launched late:
+// `pieces`, its launch chain.
+void DeviceLabels::late(std::span<const Piece> pieces, Ns begin, Ns end, uint32_t op, Ns start) {
+  std::vector<LabelledSpan> spans = blocking_.replay(pieces, begin, end, op, start);
+  if (!spans.empty()) {
+    for (const LabelledSpan& span : spans) emit(span.begin_ns, span.end_ns, span.leaf);
+    return;
   }
-  return pieces;
-}
-
-void DeviceLabels::emit_pieces(const std::vector<Piece>& pieces, Ns begin, Ns end) {
   for (const Piece& piece : pieces) {
     Ns from = std::max(begin, piece.begin_ns);
     Ns to = std::min(end, piece.end_ns);
+    if (from >= end) break;
     if (to <= from) continue;
-    if (piece.kind == Piece::Kind::kBatch) {
-      for (const Piece& stage : walk_.batch_stages(piece.batch, from, to)) {
-        emit(stage.begin_ns, stage.end_ns, stage.leaf);
-      }
-    } else {
+    if (piece.kind != Piece::Kind::kBatch) {
       emit(from, to, piece.leaf);
+      continue;
     }
-  }
-}
-
-// B3: the pieces behind a blocking call, run again as if the call had returned when it began.
-// What the gap shrinks by is the call's; the rest keeps the labels of the replayed pieces.
-void DeviceLabels::replay(const std::vector<Piece>& pieces, Ns begin, Ns end) {
-  const Piece& call = pieces.front();
-  Ns at = call.full_begin_ns;
-  std::vector<LabelledSpan> replayed;
-  auto add = [&](Ns from, Ns to, Leaf leaf) {
-    from = std::max(from, begin);
-    if (to > from) replayed.push_back({from, to, leaf});
-  };
-  size_t first = 1;
-  // A blocking copy is two calls (copy, then stream synchronisation): one thing to remove.
-  while (first < pieces.size() && pieces[first].kind == Piece::Kind::kBlocking &&
-         pieces[first].leaf == call.leaf) {
-    ++first;
-  }
-  for (size_t i = first; i < pieces.size(); ++i) {
-    const Piece& piece = pieces[i];
-    Ns length = piece.end_ns - piece.begin_ns;
-    if (piece.kind == Piece::Kind::kBatch) {
-      Ns wake = piece.end_ns - std::max(piece.ready_ns, piece.begin_ns);
-      Ns to = at >= piece.ready_ns ? at : piece.ready_ns + std::max<Ns>(wake, 0);
-      if (to > std::max(at, begin)) {
-        for (const Piece& stage : walk_.batch_stages(piece.batch, std::max(at, begin), to)) {
-          add(stage.begin_ns, stage.end_ns, stage.leaf);
-        }
-      }
-      at = to;
-    } else if (piece.kind == Piece::Kind::kBlocking) {
-      Ns to = std::max(at, begin) + program_.machine.sync_return_ns;
-      add(at, to, piece.leaf);
-      at = to;
-    } else {
-      add(at, at + length, piece.leaf);
-      at += length;
+    for (const Piece& stage : walk_.batch_stages(piece.batch, from, to)) {
+      emit(stage.begin_ns, stage.end_ns, stage.leaf);
     }
-  }
-  Ns left = std::clamp<Ns>(at - begin, 0, end - begin);
-  Ns split = end - left;
-  emit(begin, split, call.leaf);
-  for (const LabelledSpan& span : replayed) {
-    Ns from = std::min(end, span.begin_ns - begin + split);
-    Ns to = std::min(end, span.end_ns - begin + split);
-    emit(from, to, span.leaf);
   }
 }
 
@@ -208,14 +149,7 @@ void DeviceLabels::gap(Ns begin, Ns end, uint32_t op) {
     // The copy's own call was under way: staging.
     emit(begin, until, in.leaf);
   } else {
-    std::vector<Piece> pieces = chain_of(op, begin, until);
-    bool straddles = !pieces.empty() && pieces.front().kind == Piece::Kind::kBlocking &&
-                     pieces.front().full_begin_ns < begin;
-    if (straddles) {
-      replay(pieces, begin, until);
-    } else {
-      emit_pieces(pieces, begin, until);
-    }
+    late(walk_.launch_chain(op, begin, until), begin, until, op, until);
   }
   emit(until, end, report::DISPATCH);
 }
@@ -241,7 +175,8 @@ void DeviceLabels::absent(Ns begin, Ns end, uint32_t next, const std::vector<uin
   }
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  std::vector<Piece> why;  // why `next` was late, for spans that only coincide
+  std::vector<Piece> why;
+  size_t at = 0;  // first piece that ends behind the current span
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     Ns from = cuts[i];
     Ns to = cuts[i + 1];
@@ -278,8 +213,10 @@ void DeviceLabels::absent(Ns begin, Ns end, uint32_t next, const std::vector<uin
       exposed_span(*by, from, to);
       continue;
     }
-    if (why.empty()) why = chain_of(next, begin, end);
-    emit_pieces(why, from, to);
+    // It only coincides: why was `next` late?
+    if (why.empty()) why = walk_.launch_chain(next, begin, end);
+    while (at < why.size() && why[at].end_ns <= from) ++at;
+    late(std::span(why).subspan(at), from, to, next, end);
     if (!out_.empty() && out_.back().end_ns < to) emit(out_.back().end_ns, to, report::DISPATCH);
   }
 }
@@ -313,6 +250,8 @@ std::vector<LabelledSpan> DeviceLabels::label() {
       absent(at, r.begin_ns, op, alive);
       at = r.begin_ns;
     }
+    // It was launched before it could begin: the host is ahead of the device again.
+    if (r.bound != Bound::kLaunch) blocking_.recovered();
     if (r.end_ns > at) {
       emit(at, r.end_ns, report::BUSY_COMPUTE);
       at = r.end_ns;

@@ -158,4 +158,28 @@ std::vector<Piece> ThreadWalk::back(uint32_t thread, Ns cursor, Ns stop) const {
   return reversed;
 }
 
+std::vector<Piece> ThreadWalk::launch_chain(uint32_t op, Ns begin, Ns end) const {
+  const OpRun& launched = run_.ops[op];
+  const Segment& call = run_.threads[launched.thread][launched.segment];
+  std::vector<Piece> pieces = back(launched.thread, std::min(call.begin_ns, end), begin);
+  Ns from = std::max(begin, call.begin_ns);
+  if (from < end) {
+    const Instruction& in = program_.threads[launched.thread].code[call.instruction];
+    Piece piece;
+    if (call.locked_until_ns > from) {
+      piece.begin_ns = piece.full_begin_ns = from;
+      piece.end_ns = std::min(call.locked_until_ns, end);
+      piece.leaf = report::ALLOC_LOCK;
+      pieces.push_back(piece);
+      from = piece.end_ns;
+    }
+    piece.begin_ns = from;
+    piece.full_begin_ns = from;
+    piece.end_ns = end;
+    piece.leaf = in.leaf;
+    if (from < end) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
 }  // namespace idlescope::simulate

@@ -32,6 +32,10 @@ class ThreadWalk {
   // Pieces that cover [stop, cursor), earliest first.
   std::vector<Piece> back(uint32_t thread, Ns cursor, Ns stop) const;
 
+  // Pieces that cover [begin, end) and end with the launch of `op`: what its host thread did
+  // or waited for, the call itself, and the latency until `op` began at `end`.
+  std::vector<Piece> launch_chain(uint32_t op, Ns begin, Ns end) const;
+
   // Where `batch` was during [begin, end).
   std::vector<Piece> batch_stages(uint32_t batch, Ns begin, Ns end) const;
 
