@@ -209,6 +209,73 @@ void add_data_mechanisms(std::vector<Mechanism>* catalogue) {
                   },
                   many_epochs,
                   {report::LIMITER_STARTUP}});
+  // --- second ways of the causes above
+  all.push_back(M{"data-remote",
+                  "uneven-network",
+                  true,
+                  report::DATA,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    if (removed) return;
+                    s->loader.read_ns = per_batch(*s, a) * 4 / 5;
+                    s->loader.cpu_ns = per_batch(*s, a) / 5;
+                    s->loader.read = Read::kRemote;
+                    s->loader.cv_permille = 300;
+                  },
+                  [](LoopSpec* s) { s->loader.workers = 2; },
+                  {report::LIMITER_WORKERS, report::LIMITER_REMOTE, report::LIMITER_ORDERING,
+                   report::LIMITER_PREFETCH}});
+  all.push_back(M{"data-cores",
+                  "one-core",
+                  true,
+                  report::DATA,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    if (removed) return;
+                    s->worker_cores = 1;
+                    s->loader.cpu_ns = a;
+                  },
+                  [](LoopSpec* s) {
+                    s->loader.workers = 3;
+                    s->loader.cpu_ns = 200000;
+                  },
+                  {report::LIMITER_CORES}});
+  all.push_back(M{"data-collate",
+                  "padding",
+                  true,
+                  report::DATA,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    if (removed) return;
+                    s->loader.collate_ns = per_batch(*s, a) * 7 / 10;
+                    s->loader.cpu_ns = per_batch(*s, a) * 3 / 10;
+                  },
+                  [](LoopSpec* s) { s->loader.workers = 4; },
+                  {report::LIMITER_WORKERS}});
+  all.push_back(M{"data-ipc",
+                  "large-batches-of-objects",
+                  true,
+                  report::DATA,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    if (!removed) s->loader.pickle_ns = per_batch(*s, a);
+                  },
+                  [](LoopSpec* s) {
+                    s->loader.workers = 2;
+                    s->loader.samples = 256;
+                  },
+                  {report::LIMITER_IPC}});
+  all.push_back(M{"epoch-restart",
+                  "short-epochs",
+                  true,
+                  report::STARTUP,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    s->loader.worker_start_ns = removed ? 0 : a * 12;
+                    s->loader.create_ns = removed ? 0 : 3000000;
+                    if (removed) s->loader.persistent = true;
+                  },
+                  [](LoopSpec* s) {
+                    many_epochs(s);
+                    s->loader.batches_per_epoch = 12;
+                    s->loader.workers = 2;
+                  },
+                  {report::LIMITER_STARTUP}});
 }
 
 }  // namespace idlescope::simulate

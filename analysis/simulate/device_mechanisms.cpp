@@ -190,6 +190,30 @@ void add_device_mechanisms(std::vector<Mechanism>* catalogue) {
                   },
                   two_ranks,
                   {}});
+  all.push_back(M{
+      "comm-transfer",
+      "one-bucket",
+      true,
+      report::COMM,
+      [](LoopSpec* s, Ns a, bool removed) { s->comm.transfer_ns = removed ? 100000 : a + 100000; },
+      [](LoopSpec* s) {
+        two_ranks(s);
+        s->comm.buckets = 1;
+      },
+      {}});
+  all.push_back(M{"comm-straggler",
+                  "slow-kernels-on-one-rank",
+                  true,
+                  report::COMM,
+                  [](LoopSpec* s, Ns a, bool removed) {
+                    if (removed) return;
+                    s->comm.straggler_rank = 1;
+                    const ModelSpec& m = s->model;
+                    Ns compute = 3 * m.layers * m.kernels_per_layer * m.kernel_ns;
+                    s->comm.straggler_kernels_permille = scale(a, 1000, std::max<Ns>(compute, 1));
+                  },
+                  two_ranks,
+                  {}});
 }
 
 }  // namespace idlescope::simulate

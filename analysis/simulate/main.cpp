@@ -58,8 +58,8 @@ int main(int argc, char** argv) {
   size_t count = 0;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool list = false;
-  app.add_option("--set", set, "A whole set: tuning or reporting")
-      ->check(CLI::IsMember({"tuning", "reporting"}));
+  app.add_option("--set", set, "A whole set: tuning, reporting, or reporting1 (older seeds)")
+      ->check(CLI::IsMember({"tuning", "reporting", "reporting1"}));
   app.add_option("--out", out, "Directory; one sub-directory a recording");
   app.add_option("--count", count, "Take so many of the set, evenly spread");
   app.add_option("--cause", cause, "One recording with this cause; none: a healthy job");

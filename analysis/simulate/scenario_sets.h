@@ -10,7 +10,8 @@
 
 namespace idlescope::simulate {
 
-// "tuning", "reporting"; `count` > 0 takes an even spread of so many. Names are unique.
+// "tuning", "reporting", or "reporting1" (the first reporting seeds: their failures have been
+// looked at). `count` > 0 takes an even spread of so many. Names are unique.
 // Scenarios are not tuned yet.
 std::vector<Scenario> scenario_set(std::string_view set, size_t count);
 

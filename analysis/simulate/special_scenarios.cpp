@@ -31,15 +31,19 @@ Scenario mixed_scenario(int causes, bool reporting, uint64_t seed) {
   s.seed = seed;
   s.group = "mix";
   s.profile = kProfiles[static_cast<size_t>(d.uniform(0, 3, 1))];
+  // Only those that may occur are drawn from: a new mechanism of the other set changes nothing.
+  std::vector<const Mechanism*> eligible;
+  for (const Mechanism& m : mechanisms()) {
+    if (!alone(m.cause) && (reporting || !m.reporting)) eligible.push_back(&m);
+  }
   std::vector<report::Verdict> verdicts;
   bool loader = false;
   for (uint64_t attempt = 0; static_cast<int>(s.causes.size()) < causes && attempt < 200;
        ++attempt) {
-    auto last = static_cast<int64_t>(mechanisms().size()) - 1;
-    const Mechanism& m = mechanisms()[static_cast<size_t>(d.uniform(0, last, 2, attempt))];
+    auto last = static_cast<int64_t>(eligible.size()) - 1;
+    const Mechanism& m = *eligible[static_cast<size_t>(d.uniform(0, last, 2, attempt))];
     bool taken = std::find(verdicts.begin(), verdicts.end(), m.verdict) != verdicts.end();
-    if (taken || alone(m.cause) || (m.reporting && !reporting)) continue;
-    if (in_loader(m.cause) && loader) continue;
+    if (taken || (in_loader(m.cause) && loader)) continue;
     loader = loader || in_loader(m.cause);
     verdicts.push_back(m.verdict);
     double share = static_cast<double>(d.uniform(10, 35, 3, attempt)) / 100;
