@@ -1,13 +1,14 @@
 #include "profiler/emit/trace_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "profiler/emit/append_sink.h"
+#include "profiler/emit/chunk_memory.h"
 #include "profiler/emit/file_placement.h"
 #include "profiler/emit/fork_page.h"
 #include "profiler/emit/host_chunk.h"
@@ -21,7 +22,6 @@ bool g_append_sink = false;
 
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;  // a lower bound: offsets are aligned to the real one
 constexpr uint32_t kFirstChunkBytes = 64 * 1024;
 constexpr uint32_t kLargestChunkBytes = 1024 * 1024;
 constexpr size_t kMaxChunks = 64;  // mapped at once; complete ones are unmapped
@@ -46,7 +46,7 @@ struct TraceFile {
   uint32_t next_chunk_bytes;
   uint64_t retired_events;
   int64_t first_event_ns;
-  int append_descriptor;  // append sink only, else −1
+  AppendSink append;
   NameTable names;
   HostChunk chunks[kMaxChunks];
 };
@@ -135,8 +135,7 @@ void retire_complete_chunks(const HostChunk* in_use) {
   for (HostChunk& chunk : file.chunks) {
     if (chunk.map == nullptr || &chunk == in_use || !chunk.complete()) continue;
     file.retired_events += chunk.capacity;
-    munmap(chunk.map, chunk.map_bytes);
-    chunk.map = nullptr;
+    release_chunk_memory(&chunk);
   }
 }
 
@@ -154,65 +153,18 @@ HostChunk* make_chunk_locked(int descriptor) {
   const size_t packet_bytes = chunk_packet_bytes(begin, capacity);
   if (!may_grow(packet_bytes)) return nullptr;
 
-  uint8_t* packet = nullptr;
-  if (!g_append_sink) {
-    // Room first: a shared mapping of a full disk raises SIGBUS (tried: rc 135).
-    const int error = allocate_range(descriptor, begin, packet_bytes);
-    if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) {
-      g_append_sink = true;
-    } else if (error != 0) {
-      fail_to_grow(error);
-      return nullptr;
-    }
+  int error = kNotMappable;
+  if (!g_append_sink) error = map_chunk(chunk, descriptor, begin, capacity);
+  if (error == kNotMappable) {
+    g_append_sink = true;
+    error = file.append.keep(descriptor);
+    if (error == 0) error = keep_chunk_in_memory(chunk, descriptor, begin, capacity);
+    if (error != 0) cut_at_end_locked(descriptor);
   }
-  if (!g_append_sink) {
-    const long page = sysconf(_SC_PAGESIZE);
-    const uint64_t page_bytes = page > 0 ? static_cast<uint64_t>(page) : kPageBytes;
-    const uint64_t map_begin = begin & ~(page_bytes - 1);
-    chunk->map_bytes = begin + packet_bytes - map_begin;
-    void* map = mmap(nullptr, chunk->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor,
-                     static_cast<off_t>(map_begin));
-    if (map == MAP_FAILED) {
-      g_append_sink = true;
-    } else {
-      madvise(map, chunk->map_bytes, MADV_DONTFORK);
-      chunk->map = map;
-      packet = static_cast<uint8_t*>(map) + (begin - map_begin);
-      write_chunk_prefix(packet, begin, capacity);
-    }
+  if (error != 0) {
+    fail_to_grow(error);
+    return nullptr;
   }
-  if (g_append_sink) {
-    if (file.append_descriptor < 0) {
-      // Kept open, high up and compared with the file before each write: opening and closing
-      // per record would make NFS flush each time.
-      file.append_descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 500);
-      if (file.append_descriptor < 0)
-        file.append_descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-    }
-    chunk->map_bytes = packet_bytes + 64;
-    void* memory =
-        mmap(nullptr, chunk->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || file.append_descriptor < 0) {
-      if (memory != MAP_FAILED) munmap(memory, chunk->map_bytes);
-      fail("output-failed", errno);
-      return nullptr;
-    }
-    chunk->map = memory;
-    packet = static_cast<uint8_t*>(memory) + begin % 64;  // keeps records aligned
-    write_chunk_prefix(packet, begin, capacity);
-    const int error = write_all_at(descriptor, packet, packet_bytes, begin);
-    if (error != 0) {
-      munmap(memory, chunk->map_bytes);
-      chunk->map = nullptr;
-      cut_at_end_locked(descriptor);
-      fail_to_grow(error);
-      return nullptr;
-    }
-  }
-  const size_t prefix_bytes = chunk_prefix_bytes(begin);
-  chunk->records = reinterpret_cast<HostRecord*>(packet + prefix_bytes);
-  chunk->records_offset = begin + prefix_bytes;
-  chunk->capacity = capacity;
   file.end_bytes = begin + packet_bytes;
   if (file.next_chunk_bytes < kLargestChunkBytes) file.next_chunk_bytes *= 2;
   chunk->open(capacity);
@@ -257,21 +209,17 @@ bool begin_process() {
   if (state() != ProcessState::kNew) return state() == ProcessState::kRecording;
   // The parent's mappings are not in a forked child (MADV_DONTFORK); its private ones are.
   for (HostChunk& chunk : file.chunks) {
-    if (chunk.map != nullptr && g_append_sink) munmap(chunk.map, chunk.map_bytes);
+    if (g_append_sink) release_chunk_memory(&chunk);
     chunk.map = nullptr;
     chunk.close();
   }
-  if (g_append_sink && file.append_descriptor >= 0 &&
-      is_same_file(file.append_descriptor, file.file)) {
-    close(file.append_descriptor);
-  }
+  file.append.forget_inherited(file.file);
   current_chunk.store(nullptr, std::memory_order_relaxed);
   spare_chunk.store(nullptr, std::memory_order_relaxed);
   file.path[0] = '\0';
   file.end_bytes = 0;
   file.next_chunk_bytes = kFirstChunkBytes;
   file.retired_events = 0;
-  file.append_descriptor = -1;
   file.first_event_ns = monotonic_ns();
   file.names.clear();
   g_append_sink = configuration.force_append_sink;
@@ -382,19 +330,7 @@ void write_host_record(HostRecord* record) {
     }
     const uint64_t offset =
         chunk.records_offset + static_cast<uint64_t>(record - chunk.records) * sizeof(HostRecord);
-    // The job may have closed our descriptor and got the number for a file of its own.
-    int error = ESTALE;
-    if (is_same_file(file.append_descriptor, file.file)) {
-      error = write_all_at(file.append_descriptor, record, sizeof *record, offset);
-    } else {
-      const int descriptor = open_same_file(file.path, file.file);
-      if (descriptor >= 0) {
-        error = write_all_at(descriptor, record, sizeof *record, offset);
-        close(descriptor);
-      } else {
-        error = -descriptor;
-      }
-    }
+    const int error = file.append.write(file.path, file.file, record, sizeof *record, offset);
     if (error != 0 && state() == ProcessState::kRecording) fail_to_grow(error);
     return;
   }

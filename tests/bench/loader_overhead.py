@@ -3,8 +3,10 @@
     python3 tests/bench/loader_overhead.py LIBRARY [--python PYTHON] [--workers N] [--pairs N]
 
 Without workers: microseconds of CPU a batch, for batches that cost nothing themselves. With
-workers: wall time and CPU time (with children) of a loader job whose samples cost 2 ms of CPU
-each. Prints the median of the pairs' differences with its 95 % interval (order statistics).
+workers: wall time and CPU time (with children, their start and end) of one epoch of a loader
+whose samples are decompressed, cropped and normalised, four in a batch. Two processes, one with
+the library, wait for their turn: epochs come as A B B A, workers are started for each. Prints
+the median of the pairs' differences with its 95 % interval (order statistics).
 """
 
 import argparse
@@ -18,47 +20,80 @@ import sys
 import tempfile
 
 JOB = r"""
-import json, os, resource, sys, time, torch
+import json, os, random, resource, sys, time, zlib, torch
 from torch.utils.data import DataLoader, Dataset
-workers, samples, cpu_ms = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-class Data(Dataset):
+workers, batches = int(sys.argv[1]), int(sys.argv[2])
+SIDE, CROP = 384, 224
+
+class Nothing(Dataset):
     def __len__(self):
-        return samples
+        return batches
     def __getitem__(self, index):
-        if cpu_ms:
-            end = time.thread_time() + cpu_ms / 1000
-            while time.thread_time() < end:
-                pass
         return index
+
+class Decoded(Dataset):
+    # An image that is stored compressed: decompress, crop, flip, to float, normalise. The same
+    # work for each sample, done in C and in Python as in torchvision's references.
+    def __init__(self):
+        rng = random.Random(1)
+        self.stored = zlib.compress(bytes(rng.choices(range(32), k=SIDE * SIDE * 3)), 6)
+    def __len__(self):
+        return 4 * batches
+    def __getitem__(self, index):
+        raw = bytearray(zlib.decompress(self.stored))
+        image = torch.frombuffer(raw, dtype=torch.uint8).view(SIDE, SIDE, 3)
+        rng = random.Random(index)
+        x, y = rng.randrange(SIDE - CROP), rng.randrange(SIDE - CROP)
+        image = image[y:y + CROP, x:x + CROP].permute(2, 0, 1)
+        if rng.random() < 0.5:
+            image = image.flip(2)
+        return image.float().div(255).sub(0.45).div(0.22), index % 1000
+
 def first(batch):
     return batch[0]
+
 def cpu():
     used = 0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)
         used += usage.ru_utime + usage.ru_stime
     return used
+
 if __name__ == "__main__":
-    loader = DataLoader(Data(), batch_size=1 if not workers else 4, num_workers=workers,
-                        collate_fn=first)
-    best = None
-    for _ in range(5 if not workers else 1):
-        wall, used, batches = time.perf_counter(), cpu(), 0
+    torch.set_num_threads(1)
+    if workers:
+        loader = DataLoader(Decoded(), batch_size=4, num_workers=workers)
+    else:
+        loader = DataLoader(Nothing(), batch_size=1, collate_fn=first)
+    for _ in sys.stdin:  # a line: one epoch
+        wall, used, count = time.perf_counter(), cpu(), 0
         for _ in loader:
-            batches += 1
-        got = [(cpu() - used) / batches, (time.perf_counter() - wall) / batches]
-        best = got if best is None else [min(a, b) for a, b in zip(best, got)]
-    print(json.dumps(best))
+            count += 1
+        print(json.dumps([(cpu() - used) / count, (time.perf_counter() - wall) / count]),
+              flush=True)
 """
 
 
-def run(options, samples, cpu_ms, directory):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("IDLESCOPE_")}
-    if directory:
-        environment.update(LD_PRELOAD=options.library, IDLESCOPE_OUTPUT=directory)
-    out = subprocess.run([options.python, "-c", JOB, str(options.workers), str(samples),
-                          str(cpu_ms)], env=environment, check=True, capture_output=True)
-    return json.loads(out.stdout)
+class Job:
+    def __init__(self, options, directory=None):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("IDLESCOPE_")}
+        if directory:
+            environment.update(LD_PRELOAD=options.library, IDLESCOPE_OUTPUT=directory)
+            if options.no_frames:
+                environment["IDLESCOPE_FRAMES"] = "0"
+        self.process = subprocess.Popen(
+            [options.python, "-c", JOB, str(options.workers), str(options.batches)],
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+
+    def epoch(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def interval(values):
@@ -76,16 +111,33 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--batches", type=int, default=0)
+    parser.add_argument("--no-frames", action="store_true")
+    parser.add_argument("--pairs-file", help="append each pair as a line of JSON; intervals are "
+                        "of all pairs in it")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
-    samples, cpu_ms = (20000, 0) if options.workers == 0 else (4000, 2)
+    if options.batches == 0:
+        options.batches = 20000 if options.workers == 0 else 100
+    directory = tempfile.mkdtemp()
+    plain_job, recorded_job = Job(options), Job(options, directory)
+    plain_job.epoch(), recorded_job.epoch()  # warm: imports, caches
     pairs = []
     for number in range(options.pairs):
-        directory = tempfile.mkdtemp()
-        order = (None, directory) if number % 2 == 0 else (directory, None)
-        got = {d: run(options, samples, cpu_ms, d) for d in order}
-        shutil.rmtree(directory)
-        pairs.append((got[None], got[directory]))
+        if number % 2 == 0:
+            plain, recorded = plain_job.epoch(), recorded_job.epoch()
+        else:
+            recorded, plain = recorded_job.epoch(), plain_job.epoch()
+        pairs.append((plain, recorded))
+        if options.pairs_file:
+            with open(options.pairs_file, "a") as file:
+                file.write(json.dumps(pairs[-1]) + "\n")
+    plain_job.end(), recorded_job.end()
+    shutil.rmtree(directory)
+    if options.pairs_file:
+        with open(options.pairs_file) as file:
+            pairs = [json.loads(line) for line in file]
+        print("%d pairs" % len(pairs))
     for index, name in enumerate(("CPU", "wall")):
         plain = statistics.median(p[0][index] for p in pairs) * 1e6
         added, low, high = interval([(p[1][index] - p[0][index]) * 1e6 for p in pairs])

@@ -54,20 +54,22 @@ def torch_pythons():
     return [p for p in listed.split(":") if torch_version(p)]
 
 
+def run_python(python, code):
+    """What the code prints, or None where it does not run."""
+    if not python or not os.path.exists(python):
+        return None
+    done = subprocess.run([python, "-c", code], capture_output=True, env=clean_environment())
+    return done.stdout.decode().strip() if done.returncode == 0 else None
+
+
 _versions = {}
 
 
 def torch_version(python):
     """"2.11.0", or None without PyTorch."""
     if python not in _versions:
-        found = None
-        if python and os.path.exists(python):
-            code = "import torch; print(torch.__version__.split('+')[0])"
-            probe = subprocess.run([python, "-c", code], capture_output=True,
-                                   env=clean_environment())
-            if probe.returncode == 0:
-                found = probe.stdout.decode().strip()
-        _versions[python] = found
+        _versions[python] = run_python(
+            python, "import torch; print(torch.__version__.split('+')[0])")
     return _versions[python]
 
 

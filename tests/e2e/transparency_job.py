@@ -108,6 +108,7 @@ def main():
             optimizer.step()
         from torch._dynamo.utils import counters
         print(dict(counters["graph_break"]), counters["stats"]["unique_graphs"])
+        print(len(pickle.dumps(compiled)) > 0)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,23 @@ class Transparency(harness.Scratch):
         self.assertGreaterEqual(main.count("step"), 32)
         self.assertTrue(main.complete)
 
+    def test_compiled_optimizer_steps(self):
+        # Each way to compile a step: five steps, each recorded once; no graph and no graph break
+        # more or less than without us.
+        if self.python is None or harness.run_python(
+                self.python, "import torch; torch._dynamo.eval_frame.OptimizeContext") is None:
+            self.skipTest("no PyTorch with torch.compile")
+        self.write("job.py", COMPILED_STEPS_JOB)
+        without = self.run_command([self.python, self.path("job.py")], timeout=300)
+        self.assertEqual(without.returncode, 0, without.stderr.decode())
+        with_us = self.run_command([self.python, self.path("job.py")], env=self.recorded(),
+                                   timeout=300)
+        self.assertEqual(with_us.stdout.decode(), without.stdout.decode())
+        (main,) = trace_events.read_directory(self.path("out"))
+        steps = main.of("step")
+        self.assertEqual([main.names[e.c] for e in steps], ["Adam"] * 20)
+        self.assertEqual([e.b for e in steps], list(range(1, 21)))
+
     def test_disabled(self):
         done = self.run_job("loader_job.py", "map_main", env=self.recorded(IDLESCOPE_DISABLE="1"))
         self.assertEqual(done.returncode, 0)
@@ -89,6 +106,44 @@ class Transparency(harness.Scratch):
         traces = trace_events.read_directory(self.path("out"))
         self.assertEqual(sum(t.count("frame") for t in traces), 0)
 
+
+COMPILED_STEPS_JOB = """
+import torch
+from torch._dynamo.utils import counters
+
+def train(compiled):
+    torch.manual_seed(1)
+    torch._dynamo.reset()
+    counters.clear()
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.Adam(model.parameters())
+    step = compiled(optimizer)
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = model(torch.randn(2, 4)).pow(2).sum()
+        loss.backward()
+        step()
+    print(loss.item().hex(), dict(counters["graph_break"]), dict(counters["stats"]))
+
+def method(optimizer):
+    return torch.compile(optimizer.step, backend="eager")
+
+def function(optimizer):
+    @torch.compile(backend="eager")
+    def step():
+        optimizer.step()
+    return step
+
+def broken(optimizer):  # the hooks of an eager call run: not counted twice
+    @torch.compile(backend="eager")
+    def step():
+        torch._dynamo.graph_break()
+        optimizer.step()
+    return step
+
+for compiled in (lambda optimizer: optimizer.step, method, function, broken):
+    train(compiled)
+"""
 
 FRAMES_JOB = """
 import torch

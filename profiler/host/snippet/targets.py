@@ -13,6 +13,7 @@ _install(
         "torch.autograd.profiler": _patch_profiler,
         "torch.cuda.graphs": _patch_cuda_graphs,
         "torch._dynamo.eval_frame": _patch_eval_frame,
+        "torch._dynamo.variables.optimizer": _patch_optimizer_variable,
         "torch._dynamo.callback": _patch_dynamo_callback,
         "nvidia.dali.plugin.base_iterator": _follow_foreign("nvidia.dali", "_DaliBaseIterator"),
         "nvidia.dali.plugin.pytorch": _follow_foreign("nvidia.dali", "DALIGenericIterator"),

@@ -27,6 +27,8 @@ def _before_step_1x(optimizer):
 
 
 def _finish_step(optimizer):
+    for region in _regions_of_thread():
+        region.marked = True
     label = _names.id(type(optimizer).__name__)
     begin = _step_begin.pop(id(optimizer), None)
     if begin is not None:
@@ -147,6 +149,69 @@ def _patch_eval_frame(module):  # torch._dynamo.eval_frame
                 _all_code(code, codes)
     for code in codes:
         module.skip_code(code)
+    _replace_method(module.OptimizeContext, "__init__", None, _after_optimize_context)
+
+
+# A step that was compiled (torch.compile(optimizer.step), or a function that calls it) runs none
+# of Python's hooks: they were traced away. While it is traced we learn which compiled region
+# contains a step of which optimizer; from then on the end of a call of the region stands for
+# the step. torch.compile's own wrapper runs the enter and exit hooks of its context outside the
+# region: no graph changes.
+_compiled = None  # threading.local: .regions, the compiled calls that this thread is inside
+
+
+def _regions_of_thread():
+    global _compiled
+    if _compiled is None:
+        import threading
+
+        _compiled = threading.local()
+    regions = getattr(_compiled, "regions", None)
+    if regions is None:
+        regions = _compiled.regions = []
+    return regions
+
+
+class _Region:
+    def __init__(self):
+        self.optimizer, self.begin, self.marked = None, 0, False
+
+    def enter(self):
+        _quietly(self.begins)
+        return self.leave
+
+    def begins(self):
+        self.marked = False
+        _regions_of_thread().append(self)
+
+    def leave(self):
+        _quietly(self.ends)
+
+    def ends(self):
+        regions = _regions_of_thread()
+        if self in regions:
+            regions.remove(self)
+        # Marked: it was not compiled after all (a graph break before it), the hooks ran.
+        if self.optimizer is not None and not self.marked:
+            _step(_STEP_OPTIMIZER, _names.id(self.optimizer))
+            _thread_cpu()
+
+
+def _after_optimize_context(token, args, result, error):
+    hooks = getattr(args[0], "enter_exit_hooks", None)  # PyTorch 2.2 and later
+    if error is None and type(hooks) is list:
+        hooks.append(_Region().enter)
+
+
+def _before_traced_method(variable, tx, name, *_):
+    # Dynamo runs an optimizer's _init_group itself when it traces a step.
+    regions = _regions_of_thread()
+    if name == "_init_group" and regions:
+        regions[-1].optimizer = type(variable.value).__name__
+
+
+def _patch_optimizer_variable(module):  # torch._dynamo.variables.optimizer
+    _replace_method(module.OptimizerVariable, "call_method", _before_traced_method, None)
 
 
 class _Compiling:
