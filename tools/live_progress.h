@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "tools/compact.h"
 
 namespace idlescope::tools {
 
@@ -25,5 +28,17 @@ struct LiveCounts {
 };
 
 LiveCounts count_live(const std::string& directory);
+
+// The same for each process by itself, ordered by rank and process id.
+struct LiveProcess {
+  TraceFileName name;
+  LiveCounts counts;
+  int32_t rank = -1;  // -1: not one of several
+  bool is_main = false;
+  uint64_t bytes = 0;
+
+  bool window_open() const { return counts.windows_opened > counts.windows_closed; }
+};
+std::vector<LiveProcess> live_processes(const std::string& directory);
 
 }  // namespace idlescope::tools

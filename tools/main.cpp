@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   add_pack(app, selected);
 #endif
   add_dump(app, selected);
+  add_ctl(app, selected);
   add_doctor(app, selected);
 
   std::vector<std::string> ours = split_off_job(argc, argv, selected);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "tools/control_file.h"
 #include "tools/run_file.h"
 
 namespace idlescope::tools {
@@ -37,7 +38,8 @@ std::string plain(std::string_view text) {
 // Files that we wrote; everything else in a directory is somebody's.
 bool is_recording_file(std::string_view name) {
   return ends_with(name, ".istrace") || ends_with(name, ".istrace.compacting") ||
-         ends_with(name, ".usage") || is_run_file_name(name) || name == "report.html";
+         ends_with(name, ".usage") || is_run_file_name(name) || name == "report.html" ||
+         name == kControlFile;
 }
 
 std::string host_name() {

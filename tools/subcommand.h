@@ -31,6 +31,7 @@ class UsageError : public std::runtime_error {
 };
 
 void add_compare(CLI::App& app, Selected& selected);
+void add_ctl(CLI::App& app, Selected& selected);
 void add_doctor(CLI::App& app, Selected& selected);
 void add_dump(CLI::App& app, Selected& selected);
 void add_export(CLI::App& app, Selected& selected);

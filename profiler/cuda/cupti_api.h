@@ -36,6 +36,7 @@ struct CuptiApi {
 // How a search for libcupti ended.
 struct CuptiSearch {
   bool found;
+  uint32_t major;    // found: 13 for libcupti.so.13; 0: its name does not say
   char path[512];    // found: of the library; else: what was tried
   char detail[256];  // not found: why, English
 };

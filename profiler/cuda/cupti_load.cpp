@@ -104,6 +104,8 @@ class Search {
     if (!fill(library, api_, result_)) return false;
     snprintf(result_->path, sizeof result_->path, "%.511s", path);
     result_->found = true;
+    const int major = major_of(path, "libcupti.so");
+    result_->major = major > 0 ? static_cast<uint32_t>(major) : 0;
     return true;
   }
 

@@ -97,6 +97,8 @@ class Tracer {
   const RecordWriter& writer() const { return writer_; }
   const DriverApi& driver() const { return driver_; }
   uint32_t cupti_version() const { return version_; }
+  // 13 for libcupti.so.13, before anything of it is called; 0: not said by its name.
+  uint32_t library_major() const { return search_.major; }
   VersionFacts facts() const { return version_facts(version_); }
   const AttachTimes& attach_times() const { return times_; }
   const CuptiApi& api() const { return api_; }

@@ -133,15 +133,30 @@ void on_other_profiler(bool starts) {
   }
 }
 
-void request_window(const char* reason) {
-  state_of_process.wish_opens.store(1, std::memory_order_relaxed);
-  state_of_process.wish.store(reason, std::memory_order_release);
+void push_wish(std::atomic<uint64_t>* wishes, bool opens) {
+  constexpr uint64_t kMask = (uint64_t{1} << kWishBits) - 1;
+  uint64_t before = wishes->load(std::memory_order_relaxed);
+  uint64_t after = 0;
+  do {
+    const uint64_t count = (before >> kWishBits) + 1;
+    after = (count << kWishBits) | (((before << 1) | (opens ? 1 : 0)) & kMask);
+  } while (!wishes->compare_exchange_weak(before, after, std::memory_order_release,
+                                          std::memory_order_relaxed));
+}
+
+uint32_t new_wishes(uint64_t seen, uint64_t now) {
+  // The number wraps at 65536: more than that never waits.
+  const auto count = static_cast<uint16_t>((now >> kWishBits) - (seen >> kWishBits));
+  return count < kWishBits ? count : kWishBits;
+}
+
+void request_window() {
+  push_wish(&state_of_process.wishes, true);
   if (device_state_is_mine()) wake_drain_thread();
 }
 
-void request_window_end(const char* reason) {
-  state_of_process.wish_opens.store(0, std::memory_order_relaxed);
-  state_of_process.wish.store(reason, std::memory_order_release);
+void request_window_end() {
+  push_wish(&state_of_process.wishes, false);
   if (device_state_is_mine()) wake_drain_thread();
 }
 
@@ -160,12 +175,13 @@ void forget_device_after_fork() {
   DeviceState& state = state_of_process;
   for (std::atomic<uint32_t>* word :
        {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
-        &state.wish_opens, &state.windows, &state.captures_seen, &state.flush, &state.hold,
+        &state.windows, &state.captures_seen, &state.flush, &state.hold,
         &state.held, &state.subscribed}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<uint64_t>* word :
-       {&state.steps, &state.batches, &state.wake_at_step, &state.gpu_ops, &state.host_calls}) {
+       {&state.steps, &state.batches, &state.wake_at_step, &state.gpu_ops, &state.host_calls,
+        &state.wishes}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<int64_t>* word :
@@ -175,7 +191,6 @@ void forget_device_after_fork() {
   }
   state.python_captures.store(0, std::memory_order_relaxed);
   state.other_profilers.store(0, std::memory_order_relaxed);
-  state.wish.store(nullptr, std::memory_order_relaxed);
   state.pid.store(0, std::memory_order_release);
   cuda::forget_callbacks_after_fork();
 }

@@ -29,9 +29,10 @@ void on_capture(bool begins);
 // after we have let go of CUPTI (bounded by two seconds). Application thread.
 void on_other_profiler(bool starts);
 
-// Public API and control file. Reason "api" or "ctl". Any thread; asynchronous.
-void request_window(const char* reason);
-void request_window_end(const char* reason);
+// Public API; the control file (`idlescope ctl`) is read by the drain thread itself. Honoured in
+// order, as soon as an attach or detach is safe. Any thread; asynchronous.
+void request_window();
+void request_window_end();
 
 // Has what was recorded so far written at the next tick. Any thread; asynchronous.
 void flush_device();

@@ -34,8 +34,7 @@ struct DeviceState {
   std::atomic<int32_t> python_captures;  // captures that the Python side announced
   std::atomic<uint32_t> captures_seen;   // ever, by the Python side
   std::atomic<int32_t> other_profilers;  // sessions of other tools
-  std::atomic<const char*> wish;         // "api", "ctl"; consumed by the drain thread
-  std::atomic<uint32_t> wish_opens;
+  std::atomic<uint64_t> wishes;          // of the C API, see push_wish
 
   std::atomic<uint64_t> gpu_ops;
   std::atomic<uint64_t> host_calls;
@@ -48,6 +47,13 @@ struct DeviceState {
 };
 
 DeviceState& device_state();
+
+// Windows that the program asks for, in order: the low 48 bits of `wishes` are the last ones,
+// newest lowest, 1 for start and 0 for stop; above is their number. Any thread.
+inline constexpr uint32_t kWishBits = 48;
+void push_wish(std::atomic<uint64_t>* wishes, bool opens);
+// How many came since `seen` (the word then), of which at most 48 are still known.
+uint32_t new_wishes(uint64_t seen, uint64_t now);
 
 // True in the process that started the drain thread.
 bool device_state_is_mine();

@@ -45,6 +45,7 @@ SchedulerOptions scheduler_options(const Options& options) {
 DeviceWindows::DeviceWindows(const Options& options)
     : tracer_(&emit::append_packet, &emit::name_id),
       scheduler_(scheduler_options(options)),
+      control_(options.output),
       full_detail_(strcmp(options.header.detail, "full") == 0) {}
 
 bool DeviceWindows::capture_open() const {
@@ -72,6 +73,8 @@ SchedulerInput DeviceWindows::facts() const {
   const cuda::VersionFacts version = tracer_.facts();
   input.reattach_allowed =
       !input.graphs_in_use || version.reattach_with_graphs || tracer_.subscribed();
+  // The version is known after the first attach only, the name of the library before.
+  input.reattach_sure = version.reattach_with_graphs || tracer_.library_major() >= 13;
   return input;
 }
 
@@ -83,11 +86,20 @@ void DeviceWindows::prepare() {
   if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);
 }
 
+void DeviceWindows::take_requests() {
+  const uint64_t wishes = device_state().wishes.load(std::memory_order_acquire);
+  for (uint32_t left = new_wishes(wishes_seen_, wishes); left > 0; --left) {
+    scheduler_.request(((wishes >> (left - 1)) & 1) != 0, "api");
+  }
+  wishes_seen_ = wishes;
+  control_.look(emit::monotonic_ns(), [this](const ControlCommand& command) {
+    scheduler_.request(command.start, "ctl", command.at_step);
+  });
+}
+
 void DeviceWindows::tick() {
   DeviceState& state = device_state();
-  if (const char* wish = state.wish.exchange(nullptr, std::memory_order_acquire)) {
-    scheduler_.request(state.wish_opens.load(std::memory_order_relaxed) != 0, wish);
-  }
+  take_requests();
   const SchedulerInput input = facts();
   const SchedulerDecision decision = scheduler_.tick(input);
   if (decision.command == SchedulerCommand::kOpen) open_window(decision.reason, input);

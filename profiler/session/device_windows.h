@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "profiler/cuda/tracer.h"
+#include "profiler/session/control_file.h"
 #include "profiler/session/options.h"
 #include "profiler/session/window_scheduler.h"
 
@@ -32,6 +33,7 @@ class DeviceWindows {
 
  private:
   SchedulerInput facts() const;
+  void take_requests();
   bool capture_open() const;
   void open_window(const char* reason, const SchedulerInput& input);
   void close_window(const char* reason, const SchedulerInput& input, bool at_exit);
@@ -42,6 +44,8 @@ class DeviceWindows {
 
   cuda::Tracer tracer_;
   WindowScheduler scheduler_;
+  ControlFile control_;
+  uint64_t wishes_seen_ = 0;
   bool full_detail_;
   uint32_t next_window_id_ = 1;
   int64_t opened_ns_ = 0;

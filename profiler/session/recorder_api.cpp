@@ -14,13 +14,13 @@ IDLESCOPE_EXPORT idlescope_result idlescope_start(void) {
   if (!idlescope::emit::recording_possible() && !idlescope::emit::resume_recording()) {
     return IDLESCOPE_NOT_RECORDING;
   }
-  idlescope::session::request_window("api");
+  idlescope::session::request_window();
   return IDLESCOPE_OK;
 }
 
 IDLESCOPE_EXPORT idlescope_result idlescope_stop(void) {
   if (!idlescope::emit::recording_possible()) return IDLESCOPE_NOT_RECORDING;
-  idlescope::session::request_window_end("api");
+  idlescope::session::request_window_end();
   return IDLESCOPE_OK;
 }
 

@@ -6,6 +6,9 @@ namespace {
 // Launch-bound jobs run 1.11 times as long while attached (recorder.md I.1): the assumed cost
 // of a window whose steps are not marked.
 constexpr double kAssumedSlowdown = 0.15;
+// … but not more than a launch and the calls around it cost (docs/overhead.md, per call), so
+// that an idle device costs nothing.
+constexpr int64_t kAssumedRecordNs = 5'000;
 
 bool within(int64_t a, int64_t b, double share) {
   const auto difference = static_cast<double>(a < b ? b - a : a - b);
@@ -71,16 +74,57 @@ void WindowScheduler::note_steps(const SchedulerInput& input) {
   last_step_ns_ = input.last_step_ns;
 }
 
-// Two blocks of eight steps whose means agree within a quarter. Blocks, not single steps:
+// The newest steps in two blocks whose means agree within a quarter. Blocks, not single steps:
 // jobs alternate between kinds of steps (two optimizers, gradient accumulation).
-bool WindowScheduler::steady() const {
-  if (plain_.count < 16) return false;
-  const int64_t last = plain_.mean(8);
-  return within(2 * plain_.mean(16) - last, last, 0.25);
+bool WindowScheduler::alike(const Steps& steps, uint32_t block) const {
+  if (steps.count < 2 * block) return false;
+  const int64_t last = steps.mean(block);
+  return within(2 * steps.mean(2 * block) - last, last, 0.25);
 }
 
-// 32, 64, 128, … and, once the gap between powers of two is long, their multiples.
-bool WindowScheduler::aligned(uint64_t step) const { return step >= next_aligned_step_; }
+bool WindowScheduler::steady() const {
+  const bool slow = plain_.mean(kSteadyBlock) >= kSlowStepNs;
+  return alike(plain_, slow ? kSteadySlowBlock : kSteadyBlock);
+}
+
+// True if no step has ended for long, counted from `since_ns` at the earliest, in a job that
+// has had steps: its loop goes on in a way that nobody marks, or it does something else.
+bool WindowScheduler::silent(const SchedulerInput& input, int64_t since_ns) const {
+  if (input.steps == 0) return false;
+  int64_t limit_ns = kSilenceNs;
+  const int64_t step_ns = open_ && inside_.count != 0 ? inside_.mean(8) : plain_.mean(8);
+  // One step is known: the next may take as long as it likes.
+  if (step_ns == 0 && !input.graphs_in_use) limit_ns = kOnlyWindowStartNs;
+  if (limit_ns < kSilentSteps * step_ns) limit_ns = kSilentSteps * step_ns;
+  const int64_t from_ns = input.last_step_ns > since_ns ? input.last_step_ns : since_ns;
+  return input.now_ns - from_ns > limit_ns;
+}
+
+// Counts the time in which device records came in quick succession.
+void WindowScheduler::note_flow(const SchedulerInput& input) {
+  open_records_ = input.records;
+  const int64_t passed_ns = input.now_ns - flow_look_ns_;
+  if (passed_ns < kFlowLookNs) return;
+  if (input.records - flow_records_ >= kFlowRecords) flow_ns_ += passed_ns;
+  flow_look_ns_ = input.now_ns;
+  flow_records_ = input.records;
+}
+
+// The steps inside are as long as those before, as far as a few of each can tell.
+bool WindowScheduler::cheap() const {
+  return plain_.count >= kSteadyBlock && inside_.count >= kSteadyBlock &&
+         static_cast<double>(inside_.median()) <=
+             kCheapSlowdown * static_cast<double>(plain_.median());
+}
+
+uint64_t WindowScheduler::aligned_after(uint64_t step) const {
+  if (step < kFirstAlignedStep) return kFirstAlignedStep;
+  // Not by measured cost, which differs between ranks.
+  const uint64_t growth = options_.budget >= 0.02 ? 2 : options_.budget >= 0.005 ? 4 : 8;
+  uint64_t next = kSecondAlignedStep;
+  while (next <= step) next *= growth;
+  return next;
+}
 
 bool WindowScheduler::blocked(const SchedulerInput& input) {
   if (!input.capture_open) {
@@ -91,9 +135,30 @@ bool WindowScheduler::blocked(const SchedulerInput& input) {
   return input.now_ns - blocked_since_ns_ < kCaptureLimitNs;
 }
 
-void WindowScheduler::request(bool open, const char* reason) {
-  request_open_ = open;
-  request_reason_ = reason;
+void WindowScheduler::request(bool open, const char* reason, uint64_t at_step) {
+  requests_.push({open, reason, at_step});
+}
+
+// The front request, if now is its time. True: `decision` is made.
+bool WindowScheduler::take_request(const SchedulerInput& input, SchedulerDecision* decision) {
+  while (!requests_.empty()) {
+    const WindowRequest request = requests_.front();
+    if (input.steps < request.at_step) return false;
+    requests_.pop();
+    if (request.open == open_) {  // nothing to do, but an open window is now the user's
+      requested_window_ = requested_window_ || open_;
+      requested_reason_ = request.reason;
+      continue;
+    }
+    if (request.open) {
+      requested_window_ = true;
+      requested_reason_ = request.reason;
+    }
+    *decision = {request.open ? SchedulerCommand::kOpen : SchedulerCommand::kClose,
+                 request.reason};
+    return true;
+  }
+  return false;
 }
 
 SchedulerDecision WindowScheduler::tick(const SchedulerInput& input) {
@@ -110,12 +175,8 @@ SchedulerDecision WindowScheduler::tick(const SchedulerInput& input) {
 SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
   if (stopped_ || input.hands_off) return {};
   if (windows_ != 0 && !input.reattach_allowed) return {};
-  if (request_reason_ != nullptr && request_open_) {
-    const char* reason = request_reason_;
-    request_reason_ = nullptr;
-    requested_window_ = true;
-    return {SchedulerCommand::kOpen, reason};
-  }
+  SchedulerDecision asked;
+  if (take_request(input, &asked)) return asked;
   // A window that saw no step says nothing about training: the first steps get another.
   const bool made_up = blind_ && input.steps != 0 && options_.mode == WindowMode::kAuto;
   if (input.now_ns < next_open_ns_ && !made_up) return {};
@@ -134,15 +195,22 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
   }
   if (input.steps == 0) {
     // Start-up, inference, or a loop we cannot see.
-    const int64_t patience_ns = input.steps_will_show ? kNoStepsYetStartNs : kNoStepsStartNs;
+    int64_t patience_ns = kNoStepsStartNs;
+    if (input.steps_will_show) {
+      patience_ns = input.reattach_sure ? kNoStepsYetStartNs : kOnlyWindowStartNs;
+    }
     if (input.now_ns - start_ns_ < patience_ns) return {};
     return {SchedulerCommand::kOpen, "no steps seen"};
   }
+  if (input.now_ns >= next_by_cost_ns_ && silent(input, start_ns_)) {
+    return {SchedulerCommand::kOpen, "steps have stopped"};
+  }
   if (options_.several_ranks) {
-    if (!aligned(input.steps)) return {};
+    if (input.steps < next_aligned_step_) return {};
     return {SchedulerCommand::kOpen, "same step on all ranks"};
   }
   if ((windows_ == 0 || blind_) && !steady()) {
+    if (input.steps >= kIrregularSteps) return {SchedulerCommand::kOpen, "steps of all lengths"};
     if (input.now_ns - start_ns_ < kStillWarmingNs) return {};
     return {SchedulerCommand::kOpen, "still warming up"};
   }
@@ -150,13 +218,15 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
 }
 
 SchedulerDecision WindowScheduler::when_open(const SchedulerInput& input) {
-  if (input.hands_off) return {SchedulerCommand::kClose, "another tool"};
-  if (stopped_) return {SchedulerCommand::kClose, "limit of -d or --steps"};
-  if (request_reason_ != nullptr && !request_open_) {
-    const char* reason = request_reason_;
-    request_reason_ = nullptr;
-    return {SchedulerCommand::kClose, reason};
+  note_flow(input);
+  if (input.hands_off) {
+    if (requested_window_) requests_.push_front({true, requested_reason_, 0});
+    requested_window_ = false;
+    return {SchedulerCommand::kClose, "another tool"};
   }
+  if (stopped_) return {SchedulerCommand::kClose, "limit of -d or --steps"};
+  SchedulerDecision asked;
+  if (take_request(input, &asked)) return asked;
   if (requested_window_ || options_.mode == WindowMode::kFull) return {};
   const uint64_t steps = input.steps - open_step_;
   if (options_.mode == WindowMode::kFixed) {
@@ -164,21 +234,30 @@ SchedulerDecision WindowScheduler::when_open(const SchedulerInput& input) {
     return {};
   }
   const int64_t age_ns = input.now_ns - open_ns_;
+  if (input.records != 0 && silent(input, open_ns_)) {
+    return {SchedulerCommand::kClose, "steps have stopped"};
+  }
   if (options_.several_ranks && input.steps != 0) {
     // Time differs between ranks, so only the step number may decide.
     if (steps >= kWindowSteps) return {SchedulerCommand::kClose, "steps"};
     return {};
   }
   if (input.steps == 0) {
-    if (age_ns >= kNoStepsLengthNs && input.records != 0) {
+    if (flow_ns_ >= kNoStepsLengthNs || (age_ns >= kNoStepsMaxNs && input.records != 0)) {
       return {SchedulerCommand::kClose, "no steps seen"};
     }
     if (input.records >= kWindowMaxRecords) return {SchedulerCommand::kClose, "records"};
     return {};
   }
   // Never on seconds alone: a step of a large model may take half a minute.
-  if (steps >= kWindowSteps && age_ns >= kWindowMinNs) return {SchedulerCommand::kClose, "steps"};
-  if (input.records >= kWindowMaxRecords && steps >= 2)
+  const bool changing =
+      windows_ == 1 && steps < kFirstWindowMaxSteps && !alike(inside_, kWindowSteps / 3);
+  const bool worth_more = steps < kCheapWindowSteps && age_ns < kCheapWindowMaxNs && cheap();
+  if (steps >= kWindowSteps && age_ns >= kWindowMinNs && !changing && !worth_more) {
+    return {SchedulerCommand::kClose, "steps"};
+  }
+  // Two steps are worth more records; a loop without marks is not.
+  if (input.records >= kWindowMaxRecords && (steps >= 2 || input.records / 4 >= kWindowMaxRecords))
     return {SchedulerCommand::kClose, "records"};
   return {};
 }
@@ -189,6 +268,10 @@ void WindowScheduler::opened(int64_t now_ns, int64_t attach_ns) {
   ++windows_;
   open_ns_ = now_ns;
   open_step_ = steps_seen_;
+  open_records_ = 0;
+  flow_ns_ = 0;
+  flow_look_ns_ = now_ns;
+  flow_records_ = 0;
   inside_.count = 0;
   inside_sum_ns_ = 0;
   inside_steps_ = 0;
@@ -196,7 +279,7 @@ void WindowScheduler::opened(int64_t now_ns, int64_t attach_ns) {
   straddling_ = 1;
   first_excess_ns_ = -1;
   last_excess_ns_ = -1;
-  while (next_aligned_step_ <= steps_seen_) next_aligned_step_ *= 2;
+  next_aligned_step_ = aligned_after(steps_seen_);
 }
 
 void WindowScheduler::open_failed(int64_t now_ns, bool try_again) {
@@ -238,6 +321,8 @@ void WindowScheduler::account() {
   } else {
     const int64_t length_ns = inside_steps_ != 0 ? inside_sum_ns_ : closed_ns_ - open_ns_;
     slowed_ns = static_cast<int64_t>(kAssumedSlowdown * static_cast<double>(length_ns));
+    const auto most_ns = kAssumedRecordNs * static_cast<int64_t>(open_records_);
+    if (slowed_ns > most_ns) slowed_ns = most_ns;
   }
   if (slowed_ns < 0) slowed_ns = 0;
   const auto stall = [](int64_t excess_ns, int64_t limit_ns) {
@@ -251,15 +336,15 @@ void WindowScheduler::account() {
   const double budget = options_.budget > 0 ? options_.budget : 1e-6;
   const auto due_ns =
       start_ns_ + static_cast<int64_t>(static_cast<double>(spent_ns_ + cost_ns) / budget);
-  next_open_ns_ = closed_ns_ + gap_ns_;
-  if (options_.several_ranks) {
-    next_open_ns_ = closed_ns_;  // the step number decides
-  } else if (next_open_ns_ < due_ns) {
-    next_open_ns_ = due_ns;
-  }
+  next_by_cost_ns_ = closed_ns_ + gap_ns_ < due_ns ? due_ns : closed_ns_ + gap_ns_;
+  // Of ranks the step number decides.
+  next_open_ns_ = options_.several_ranks ? closed_ns_ : next_by_cost_ns_;
 }
 
 uint64_t WindowScheduler::next_step_of_interest() const {
+  if (!requests_.empty() && requests_.front().at_step > steps_seen_) {
+    return requests_.front().at_step;
+  }
   if (open_) {
     if (options_.mode == WindowMode::kFixed) return open_step_ + options_.fixed_length;
     return options_.several_ranks ? open_step_ + kWindowSteps : 0;

@@ -1,16 +1,22 @@
 // Decides when CUPTI is attached and for how long. Pure: time and facts go in, a command
 // comes out; no clock, no thread, no CUDA in here.
 //
-//            steady steps, or 3 s          enough steps,        cost / budget later,
-//            without steps, or 10 min      records or cost      at least 1.5 x the last gap
+//            a few steady steps,           enough steps,        cost / budget later,
+//            or one of the rules below     or records           at least 1.5 x the last gap
 //   waiting ─────────────────────► open ───────────────► resting ─────────────► open …
 //
+// Without steady steps the first window opens 3 s after cuInit where nobody marks steps, later
+// where they should show; once marks have fallen silent (a loop that replays a CUDA graph); at
+// the 48th step if steps never become alike; after 10 minutes in any case.
+//
 // In: what the drain thread knows at each tick. Out: open, close, or nothing, with the reason
-// that the trace stores. Ranks of one job open at the same step numbers (multiples of powers
-// of two), because each decides from the step number alone.
+// that the trace stores. Ranks of one job open at the same step numbers, because each decides
+// from the step number and the budget alone.
 #pragma once
 
 #include <cstdint>
+
+#include "profiler/session/window_requests.h"
 
 namespace idlescope::session {
 
@@ -37,6 +43,7 @@ struct SchedulerInput {
   bool steps_will_show = false;  // Python bridge is in place: steps are seen when they come
   bool graphs_in_use = false;    // CUDA graphs were launched
   bool reattach_allowed = true;  // by CUPTI version (and graphs)
+  bool reattach_sure = false;    // whatever the job does later, this window is not the only one
 };
 
 enum class SchedulerCommand : uint8_t { kNothing, kOpen, kClose };
@@ -57,15 +64,41 @@ struct WindowCost {
 class WindowScheduler {
  public:
   // Steps a window wants: a verdict needs 20 steady ones, and the first two after an attach
-  // are not used for communication.
-  static constexpr uint32_t kWindowSteps = 24;
+  // are not used for communication. Two windows make the 50 that a forecast needs.
+  static constexpr uint32_t kWindowSteps = 28;
+  // Where recording costs next to nothing, one window holds those 50.
+  static constexpr uint32_t kCheapWindowSteps = 54;
+  static constexpr double kCheapSlowdown = 1.03;
+  static constexpr int64_t kCheapWindowMaxNs = 30'000'000'000;
   static constexpr int64_t kWindowMinNs = 300'000'000;  // so that attaching pays
   static constexpr uint64_t kWindowMaxRecords = 400'000;
   static constexpr int64_t kNoStepsStartNs = 3'000'000'000;  // without step marks
   // Where steps will be marked as soon as there are any: start-up takes long (imports, first
-  // use of kernels, workers), and a window spent on it is paid for by a later one.
-  static constexpr int64_t kNoStepsYetStartNs = 60'000'000'000;
+  // use of kernels, workers), and a window spent on it is paid for by a later one. Where it
+  // would be the only one, patience is longer.
+  static constexpr int64_t kNoStepsYetStartNs = 10'000'000'000;
+  static constexpr int64_t kOnlyWindowStartNs = 60'000'000'000;
+  // Without marks a window holds this much time in which the device had work, as long as any
+  // comes: start-up, with a kernel now and then, is not what is looked for.
   static constexpr int64_t kNoStepsLengthNs = 2'000'000'000;
+  static constexpr int64_t kNoStepsMaxNs = 12'000'000'000;
+  static constexpr int64_t kFlowLookNs = 200'000'000;
+  static constexpr uint64_t kFlowRecords = 40;  // in that time
+  // Marks are silent after this long, and after several times a step's duration.
+  static constexpr int64_t kSilenceNs = 3'000'000'000;
+  static constexpr int64_t kSilentSteps = 5;
+  // Steps that do not become alike: variable lengths, not warm-up.
+  static constexpr uint64_t kIrregularSteps = 48;
+  // Short jobs are somebody's first trial: few steps must be enough to begin. Of slow ones
+  // there are even fewer, and a window of them costs less.
+  static constexpr uint32_t kSteadyBlock = 4;
+  static constexpr uint32_t kSteadySlowBlock = 2;
+  static constexpr int64_t kSlowStepNs = 100'000'000;
+  // The first window, opened so early, goes on until its own steps are alike, up to this many.
+  static constexpr uint32_t kFirstWindowMaxSteps = 64;
+  // Ranks: 8, 64, then times 2, 4 or 8 by the budget.
+  static constexpr uint64_t kFirstAlignedStep = 8;
+  static constexpr uint64_t kSecondAlignedStep = 64;
   static constexpr int64_t kStillWarmingNs = 600'000'000'000;
   static constexpr int64_t kFirstGapNs = 5'000'000'000;
   static constexpr int64_t kTakenRetryNs = 5'000'000'000;
@@ -84,8 +117,9 @@ class WindowScheduler {
   // Before `closed`: the step accounting of the window that ends now.
   WindowCost cost_so_far() const;
 
-  // API and control file. A requested window stays open until it is asked to close.
-  void request(bool open, const char* reason);
+  // API and control file; honoured in order. A requested window stays open until it is asked to
+  // close; an open one becomes a requested one. One that another tool interrupts comes back.
+  void request(bool open, const char* reason, uint64_t at_step = 0);
 
   bool open() const { return open_; }
   bool stopped() const { return stopped_; }  // -d or --steps reached: nothing more
@@ -106,8 +140,13 @@ class WindowScheduler {
 
   void note_steps(const SchedulerInput& input);
   void account();
+  bool alike(const Steps& steps, uint32_t block) const;
   bool steady() const;
-  bool aligned(uint64_t step) const;
+  bool silent(const SchedulerInput& input, int64_t since_ns) const;
+  void note_flow(const SchedulerInput& input);
+  bool cheap() const;
+  uint64_t aligned_after(uint64_t step) const;
+  bool take_request(const SchedulerInput& input, SchedulerDecision* decision);
   SchedulerDecision when_closed(const SchedulerInput& input);
   SchedulerDecision when_open(const SchedulerInput& input);
   bool blocked(const SchedulerInput& input);
@@ -117,9 +156,9 @@ class WindowScheduler {
   bool open_ = false;
   bool stopped_ = false;
   bool gave_up_ = false;  // attaching can never work in this process
-  const char* request_reason_ = nullptr;
-  bool request_open_ = false;
+  WindowRequests requests_;
   bool requested_window_ = false;
+  const char* requested_reason_ = "";
 
   // A tick that sees several steps spreads their time evenly.
   Steps plain_ = {};
@@ -133,6 +172,10 @@ class WindowScheduler {
   uint64_t open_step_ = 0;
   int64_t inside_sum_ns_ = 0;
   uint32_t inside_steps_ = 0;
+  uint64_t open_records_ = 0;  // of the open window, at the last tick
+  int64_t flow_ns_ = 0;        // of the open window: time with work for the device
+  int64_t flow_look_ns_ = 0;
+  uint64_t flow_records_ = 0;
   int64_t attach_ns_ = 0;
   int64_t detach_ns_ = 0;
   int64_t closed_ns_ = 0;
@@ -148,7 +191,8 @@ class WindowScheduler {
   int64_t spent_ns_ = 0;
   int64_t gap_ns_ = 0;
   int64_t next_open_ns_ = 0;
-  uint64_t next_aligned_step_ = 32;
+  int64_t next_by_cost_ns_ = 0;
+  uint64_t next_aligned_step_ = kFirstAlignedStep;
   int64_t blocked_since_ns_ = 0;
 };
 

@@ -53,36 +53,36 @@ TEST(DeviceSession, OneProcess) {
   EXPECT_EQ(device_state().pid.load(), getpid());
   EXPECT_FALSE(fake_cupti::attached());
 
-  request_window("api");
+  request_window();
   ASSERT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
   for (int i = 0; i < 50; ++i) fake_cupti::launch({.duration_ns = 100});
-  request_window_end("api");
+  request_window_end();
   EXPECT_TRUE(within_seconds(5, [] { return !fake_cupti::attached(); }));
   EXPECT_TRUE(within_seconds(5, [] { return device_statistics().gpu_ops == 50; }));
   EXPECT_EQ(device_statistics().host_calls, 50u);
 
   // Another tool gets CUPTI before its start returns, and it is not taken back meanwhile.
-  request_window("api");
+  request_window();
   ASSERT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
   on_other_profiler(true);
   EXPECT_FALSE(fake_cupti::attached());
-  request_window("api");
+  request_window();
   pause_ms(100);
   EXPECT_FALSE(fake_cupti::attached());
   on_other_profiler(false);
   EXPECT_TRUE(within_seconds(5, fake_cupti::attached));
-  request_window_end("api");
+  request_window_end();
   EXPECT_TRUE(within_seconds(5, [] { return !fake_cupti::attached(); }));
 
   // No attach and no detach while a stream is being captured.
   on_capture(true);
-  request_window("api");
+  request_window();
   pause_ms(150);
   EXPECT_FALSE(fake_cupti::attached());
   on_capture(false);
   EXPECT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
   on_capture(true);
-  request_window_end("api");
+  request_window_end();
   pause_ms(150);
   EXPECT_TRUE(device_statistics().window_open);
   on_capture(false);
@@ -90,10 +90,10 @@ TEST(DeviceSession, OneProcess) {
   // A graph makes us stay: this version is not trusted to finalize then.
   EXPECT_TRUE(within_seconds(5, [] { return !device_statistics().window_open; }));
   EXPECT_TRUE(fake_cupti::attached());
-  request_window("api");
+  request_window();
   ASSERT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
   fake_cupti::launch_graph({.duration_ns = 10, .graph_id = 2, .graph_nodes = 3});
-  request_window_end("api");
+  request_window_end();
   EXPECT_TRUE(within_seconds(5, [] { return !device_statistics().window_open; }));
   EXPECT_TRUE(fake_cupti::attached());
   EXPECT_FALSE(fake_cupti::kind_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
@@ -108,7 +108,7 @@ TEST(DeviceSession, OneProcess) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
 
-  request_window("api");
+  request_window();
   ASSERT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
   for (int i = 0; i < 7; ++i) fake_cupti::launch({.duration_ns = 100});
   const uint64_t finalized = fake_cupti::calls("Finalize");

@@ -5,90 +5,32 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/session/training_job.h"
+
 namespace idlescope::session {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kSecond = 1000 * kMs;
-
-// A job whose steps the test sets, a recorder that costs what the test says.
-class Job {
- public:
-  explicit Job(const SchedulerOptions& options = {}) : scheduler(options) {
-    scheduler.start(now_ns);
-  }
-
-  WindowScheduler scheduler;
-  int64_t now_ns = 100 * kSecond;
-  int64_t step_ns = 50 * kMs;  // plain
-  double slowdown = 1.0;       // inside
-  int64_t attach_ns = 10 * kMs;
-  int64_t detach_ns = 4 * kMs;
-  bool stall = true;  // steps wait for attach and detach
-  uint64_t records_per_step = 100;
-  SchedulerInput facts;
-  std::vector<std::string> log;  // "open reason@step"
-  std::vector<int64_t> open_times;
-  int64_t truly_spent_ns = 0;
-
-  void tick(int64_t duration_ns = 20 * kMs) {
-    now_ns += duration_ns;
-    facts.now_ns = now_ns;
-    const SchedulerDecision decision = scheduler.tick(facts);
-    if (decision.command == SchedulerCommand::kOpen) {
-      log.push_back(std::string("open ") + decision.reason + "@" + std::to_string(facts.steps));
-      open_times.push_back(now_ns);
-      if (stall) truly_spent_ns += attach_ns;
-      scheduler.opened(now_ns, attach_ns);
-      facts.records = 0;
-      owed_ns_ += stall ? attach_ns : 0;
-    }
-    if (decision.command == SchedulerCommand::kClose) {
-      log.push_back(std::string("close ") + decision.reason + "@" + std::to_string(facts.steps));
-      if (stall) truly_spent_ns += detach_ns;
-      scheduler.closed(now_ns, detach_ns);
-      owed_ns_ += stall ? detach_ns : 0;
-    }
-  }
-  // Steps of the job, the scheduler ticking after each.
-  void steps(int count) {
-    for (int i = 0; i < count; ++i) {
-      const bool inside = scheduler.open();
-      const auto took =
-          static_cast<int64_t>(static_cast<double>(step_ns) * (inside ? slowdown : 1.0)) + owed_ns_;
-      if (inside) truly_spent_ns += took - owed_ns_ - step_ns;
-      owed_ns_ = 0;
-      ++facts.steps;
-      facts.records += records_per_step;
-      facts.last_step_ns = now_ns + took;
-      tick(took);
-    }
-  }
-  void idle(int64_t duration_ns) {
-    for (int64_t spent = 0; spent < duration_ns; spent += 20 * kMs) tick();
-  }
-
- private:
-  int64_t owed_ns_ = 0;
-};
+using Job = TrainingJob;
 
 TEST(WindowScheduler, OpensWhenStepsAreSteady) {
   Job job;
-  job.step_ns = 2 * kSecond;  // compiling
-  job.steps(5);
-  job.step_ns = 200 * kMs;
-  job.steps(9);
-  EXPECT_TRUE(job.log.empty()) << "the last sixteen steps are not alike yet";
-  job.steps(20);
+  for (const int64_t slow : {9, 7, 5, 3}) {  // compiling
+    job.step_ns = slow * kSecond;
+    job.steps(1);
+  }
+  job.step_ns = 50 * kMs;
+  job.steps(6);
+  EXPECT_TRUE(job.log.empty()) << "the last eight steps are not alike yet";
+  job.steps(4);
   ASSERT_FALSE(job.log.empty());
   EXPECT_EQ(job.log[0].substr(0, 18), "open steady steps@");
 }
 
 TEST(WindowScheduler, WarmingUpForTenMinutesIsLongEnough) {
   Job job;
-  job.step_ns = 100 * kMs;
-  for (int i = 0; i < 500 && job.log.empty(); ++i) {
-    job.step_ns += job.step_ns / 20;  // never steady
+  job.step_ns = kSecond;
+  for (int i = 0; i < 45 && job.log.empty(); ++i) {
+    job.step_ns += job.step_ns / 5;  // never steady
     job.steps(1);
   }
   EXPECT_GE(job.now_ns, 700 * kSecond);
@@ -104,22 +46,67 @@ TEST(WindowScheduler, WithoutStepsOpensAfterThreeSeconds) {
   ASSERT_EQ(job.log.size(), 1u);
   EXPECT_EQ(job.log[0], "open no steps seen@0");
   // It needs records to close: an idle GPU gives none.
-  job.idle(10 * kSecond);
+  job.idle(20 * kSecond);
   EXPECT_EQ(job.log.size(), 1u);
   job.facts.records = 5;
   job.tick();
   EXPECT_EQ(job.log[1], "close no steps seen@0");
 }
 
+TEST(WindowScheduler, WithoutStepsTheWindowWaitsForWork) {
+  Job job;
+  job.idle(3100 * kMs);
+  ASSERT_EQ(job.log.size(), 1u);
+  // Start-up: a kernel now and then, for 4 s.
+  for (int i = 0; i < 200; ++i) {
+    job.facts.records += i % 5 == 0 ? 1 : 0;
+    job.tick();
+  }
+  EXPECT_EQ(job.log.size(), 1u);
+  // The loop: 50 records in 20 ms.
+  int ticks = 0;
+  for (; job.log.size() == 1 && ticks < 1000; ++ticks) {
+    job.facts.records += 50;
+    job.tick();
+  }
+  EXPECT_NEAR(ticks * 20, 2000, 250);
+}
+
+TEST(WindowScheduler, AnIdleDeviceCostsNothing) {
+  Job job;
+  job.stall = false;
+  job.attach_ns = job.detach_ns = kMs;
+  job.idle(3100 * kMs);
+  job.facts.records = 100;
+  job.idle(13 * kSecond);
+  ASSERT_EQ(job.log.size(), 2u);
+  EXPECT_LT(job.scheduler.spent_ns(), 3 * kMs);
+  // So the next one need not wait until 15 % of those seconds are 1 % of the run.
+  job.idle(6 * kSecond);
+  EXPECT_EQ(job.log.size(), 3u);
+}
+
 TEST(WindowScheduler, AWindowHoldsTwentyFourStepsHoweverLong) {
   Job job;
   job.step_ns = 30 * kSecond;
-  job.steps(17);
-  ASSERT_EQ(job.log.size(), 1u);
+  while (job.log.empty()) job.steps(1);
   const uint64_t opened_at = job.facts.steps;
   job.steps(30);
   ASSERT_GE(job.log.size(), 2u);
+  // After 30 s it is no longer cheap to wait for a forecast's worth of steps.
   EXPECT_EQ(job.log[1], "close steps@" + std::to_string(opened_at + WindowScheduler::kWindowSteps));
+}
+
+TEST(WindowScheduler, ACheapWindowHoldsEnoughForAForecast) {
+  Job job;
+  job.steps(100);
+  ASSERT_GE(job.log.size(), 2u);
+  EXPECT_EQ(job.log[1], "close steps@" + std::to_string(8 + 1 + WindowScheduler::kCheapWindowSteps));
+  Job dear;
+  dear.slowdown = 1.1;
+  dear.steps(100);
+  ASSERT_GE(dear.log.size(), 2u);
+  EXPECT_EQ(dear.log[1], "close steps@" + std::to_string(8 + 1 + WindowScheduler::kWindowSteps));
 }
 
 TEST(WindowScheduler, ShortStepsAreRecordedForAThirdOfASecond) {
@@ -157,7 +144,10 @@ TEST_P(Budget, IsKeptOverTheRun) {
     job.slowdown = GetParam().slowdown;
     job.attach_ns = GetParam().attach_ns;
     // Ten minutes, at least 300 steps.
-    while (job.now_ns - start_ns < 600 * kSecond || job.facts.steps < 300) job.steps(1);
+    while (job.now_ns - start_ns < 600 * kSecond || job.facts.steps < 300 ||
+           job.scheduler.open()) {
+      job.steps(1);
+    }
     const double share =
         static_cast<double>(job.truly_spent_ns) / static_cast<double>(job.now_ns - start_ns);
     // The first window is not to be had for less.
@@ -165,7 +155,7 @@ TEST_P(Budget, IsKeptOverTheRun) {
         static_cast<double>(
             job.attach_ns + job.detach_ns +
             static_cast<int64_t>((job.slowdown - 1) *
-                                 static_cast<double>(24 * job.step_ns + 300 * kMs))) /
+                                 static_cast<double>(28 * job.step_ns + 300 * kMs))) /
         static_cast<double>(job.now_ns - start_ns);
     EXPECT_LE(share, std::max(budget, first) * 1.02) << "budget " << budget;
     EXPECT_GE(job.scheduler.windows(), 1u);
@@ -208,7 +198,7 @@ TEST(WindowScheduler, HiddenStallsAreNotBooked) {
   Job job;
   job.stall = false;  // the GPU had enough work queued: no step got longer
   job.attach_ns = 80 * kMs;
-  job.steps(60);
+  job.steps(80);
   ASSERT_GE(job.log.size(), 2u);
   EXPECT_LT(job.scheduler.spent_ns(), 5 * kMs);
 }
@@ -242,25 +232,26 @@ TEST(WindowScheduler, RanksOpenAtTheSameSteps) {
     Job job(options);
     job.step_ns = step;
     job.idle(step * 7);  // started at different times
-    job.steps(600);
+    job.steps(1100);
     logs.push_back(job.log);
   }
   EXPECT_EQ(logs[0], logs[1]);
   EXPECT_EQ(logs[0], logs[2]);
   ASSERT_GE(logs[0].size(), 8u);
-  EXPECT_EQ(logs[0][0], "open same step on all ranks@32");
-  EXPECT_EQ(logs[0][1], "close steps@56");
+  EXPECT_EQ(logs[0][0], "open same step on all ranks@8");
+  EXPECT_EQ(logs[0][1], "close steps@36");
   EXPECT_EQ(logs[0][2], "open same step on all ranks@64");
-  EXPECT_EQ(logs[0][4], "open same step on all ranks@128");
+  EXPECT_EQ(logs[0][4], "open same step on all ranks@256");
+  EXPECT_EQ(logs[0][6], "open same step on all ranks@1024");
 }
 
 TEST(WindowScheduler, RanksAskToBeWokenAtTheStep) {
   SchedulerOptions options;
   options.several_ranks = true;
   Job job(options);
-  EXPECT_EQ(job.scheduler.next_step_of_interest(), 32u);
-  job.steps(32);
-  EXPECT_EQ(job.scheduler.next_step_of_interest(), 32u + WindowScheduler::kWindowSteps);
+  EXPECT_EQ(job.scheduler.next_step_of_interest(), 8u);
+  job.steps(8);
+  EXPECT_EQ(job.scheduler.next_step_of_interest(), 8u + WindowScheduler::kWindowSteps);
 }
 
 TEST(WindowScheduler, FullOpensAtOnceAndStays) {
@@ -282,6 +273,17 @@ TEST(WindowScheduler, FixedWindow) {
   Job job(options);
   job.steps(40);
   EXPECT_EQ(job.log, (std::vector<std::string>{"open fixed@10", "close steps@15"}));
+}
+
+TEST(WindowScheduler, RanksKeepASmallBudgetByRarerWindows) {
+  SchedulerOptions options;
+  options.several_ranks = true;
+  options.budget = 0.002;
+  Job job(options);
+  job.step_ns = 5 * kMs;
+  job.steps(600);
+  ASSERT_EQ(job.log.size(), 6u);
+  EXPECT_EQ(job.log[4], "open same step on all ranks@512");
 }
 
 TEST(WindowScheduler, OffOpensOnlyOnRequest) {
