@@ -46,7 +46,8 @@ DeviceWindows::DeviceWindows(const Options& options)
     : tracer_(&emit::append_packet, &emit::name_id),
       scheduler_(scheduler_options(options)),
       control_(options.output),
-      full_detail_(strcmp(options.header.detail, "full") == 0) {}
+      full_detail_(strcmp(options.header.detail, "full") == 0),
+      detach_graphs_held_(options.detach_graphs_held) {}
 
 bool DeviceWindows::capture_open() const {
   return device_state().python_captures.load(std::memory_order_seq_cst) > 0 ||
@@ -214,7 +215,7 @@ void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
 bool DeviceWindows::may_finalize(const SchedulerInput& input, bool* wait) {
   const cuda::VersionFacts version = tracer_.facts();
   if (!input.graphs_in_use) return version.finalize;
-  if (version.graphs == cuda::GraphDetach::kNever) return false;
+  if (version.graphs == cuda::GraphDetach::kNever && !detach_graphs_held_) return false;
   DeviceState& state = device_state();
   if (state.held.load(std::memory_order_seq_cst) != 0) return true;
   if (hold_since_ns_ == 0) {

@@ -47,6 +47,7 @@ class DeviceWindows {
   ControlFile control_;
   uint64_t wishes_seen_ = 0;
   bool full_detail_;
+  bool detach_graphs_held_;
   uint32_t next_window_id_ = 1;
   int64_t opened_ns_ = 0;
   const char* closing_ = nullptr;  // reason of a close that has to wait; null: none

@@ -340,6 +340,13 @@ void read_options(Options* out, int argument_count, char* const* arguments) {
   out->append_sink = sink != nullptr && strcmp(sink, "append") == 0;
   const char* frames = variable("IDLESCOPE_FRAMES");
   out->sample_frames = frames == nullptr || strcmp(frames, "0") != 0;
+  if (const char* value = variable("IDLESCOPE_EXPERIMENT")) {
+    if (strcmp(value, "graph-detach-held") == 0) {
+      out->detach_graphs_held = true;
+    } else {
+      complain(out, "IDLESCOPE_EXPERIMENT", value);
+    }
+  }
   if (const char* value = variable("IDLESCOPE_LOG")) {
     if (strcmp(value, "warn") == 0) {
       out->log = LogLevel::kWarn;

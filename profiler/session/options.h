@@ -25,6 +25,7 @@ struct Options {
   bool append_sink;            // IDLESCOPE_SINK=append: never map the file
   bool sample_frames;          // IDLESCOPE_FRAMES=0 turns Python frame samples off
   LogLevel log;                // IDLESCOPE_LOG
+  bool detach_graphs_held;     // IDLESCOPE_EXPERIMENT=graph-detach-held (docs/decisions/001)
   emit::RankFacts ranks;
   char complaint[256];  // "IDLESCOPE_WINDOW=ful": empty when all is well
 };

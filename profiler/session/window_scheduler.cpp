@@ -337,8 +337,9 @@ void WindowScheduler::account() {
   const auto due_ns =
       start_ns_ + static_cast<int64_t>(static_cast<double>(spent_ns_ + cost_ns) / budget);
   next_by_cost_ns_ = closed_ns_ + gap_ns_ < due_ns ? due_ns : closed_ns_ + gap_ns_;
-  // Of ranks the step number decides.
-  next_open_ns_ = options_.several_ranks ? closed_ns_ : next_by_cost_ns_;
+  // Of ranks the step number decides; what is to hold everything knows no budget.
+  const bool at_once = options_.several_ranks || options_.mode == WindowMode::kFull;
+  next_open_ns_ = at_once ? closed_ns_ : next_by_cost_ns_;
 }
 
 uint64_t WindowScheduler::next_step_of_interest() const {

@@ -1,9 +1,11 @@
 // A training loop without a GPU: what an application does, over the fake libcupti.
 //
-// Usage: launch_program STEPS KERNELS_PER_STEP THREADS [leave | windows]
+// Usage: launch_program STEPS KERNELS_PER_STEP THREADS [leave | windows | paced | silent]
 // In: LD_PRELOAD of the library under test. Out: the usual trace file; on stdout one line
 // with what the fake traced, which the test compares with the file. `leave`: ends by _exit.
-// `windows`: opens and closes windows through the C API meanwhile.
+// `windows`: opens and closes windows through the C API meanwhile. `paced`: marks the steps, of
+// 5 ms each. `silent`: the same, but the marks stop after six steps, as where a CUDA graph takes
+// over. Prints "ready" first then.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -26,7 +28,10 @@ unsigned long fake_finalized();
 
 namespace {
 
-void train(int steps, int kernels, unsigned long stream) {
+using Mark = void (*)();
+
+// `mark`: called at the end of each of the first `marked` steps, which then take 5 ms.
+void train(int steps, int kernels, unsigned long stream, Mark mark = nullptr, int marked = 0) {
   char name[64];
   for (int step = 0; step < steps; ++step) {
     fake_copy(1 << 20, 1, stream);
@@ -36,6 +41,9 @@ void train(int steps, int kernels, unsigned long stream) {
       fake_launch(name, 3000, stream);
     }
     fake_synchronize(stream);
+    if (marked == 0) continue;
+    usleep(5000);
+    if (step < marked && mark != nullptr) mark();
   }
 }
 
@@ -66,9 +74,17 @@ int main(int count, char** arguments) {
   std::thread control;
   if (count > 4 && strcmp(arguments[4], "windows") == 0) control = std::thread(steer, &stop);
   for (int i = 1; i < threads; ++i) {
-    others.emplace_back(train, steps, kernels, 0x100UL + static_cast<unsigned long>(i));
+    others.emplace_back(train, steps, kernels, 0x100UL + static_cast<unsigned long>(i), nullptr, 0);
   }
-  train(steps, kernels, 0);
+  const bool silent = count > 4 && strcmp(arguments[4], "silent") == 0;
+  if (silent || (count > 4 && strcmp(arguments[4], "paced") == 0)) {
+    printf("ready\n");
+    fflush(stdout);
+    const auto mark = reinterpret_cast<Mark>(dlsym(RTLD_DEFAULT, "idlescope_step"));
+    train(steps, kernels, 0, mark, silent ? 6 : steps);
+  } else {
+    train(steps, kernels, 0);
+  }
   for (std::thread& thread : others) thread.join();
   stop = true;
   if (control.joinable()) control.join();

@@ -16,22 +16,10 @@ import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from recorder_status import status
+
 cycles, window_ms = int(sys.argv[1]), float(sys.argv[2])
 library = ctypes.CDLL(None)
-
-
-class Status(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("recording", ctypes.c_int),
-                ("window_open", ctypes.c_int), ("windows", ctypes.c_uint32),
-                ("steps", ctypes.c_uint64), ("file_bytes", ctypes.c_uint64),
-                ("path", ctypes.c_char * 1024)]
-
-
-def status():
-    s = Status()
-    s.size = ctypes.sizeof(s)
-    library.idlescope_get_status(ctypes.byref(s))
-    return s
 
 
 def rss_kb():

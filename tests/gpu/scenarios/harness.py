@@ -215,6 +215,8 @@ def finish(job, meter, tc_ms, tl_ms, expect, samples_per_step=0, loss=None):
     """Prints the result and the truth. `expect` is a dict from `expected()`."""
     step_ms = meter.step_ms if hasattr(meter, "step_ms") else meter.stop()
     job.measured["finite"] = loss is None or math.isfinite(float(loss))
+    if loss is not None:
+        job.measured["loss_last"] = float(loss).hex()  # every bit of it
     p50 = percentile(step_ms, 0.5)
     mean = statistics.fmean(step_ms)
     measured = dict(job.measured)

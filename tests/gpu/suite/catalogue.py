@@ -14,41 +14,49 @@ class Scenario(NamedTuple):
     libtorch: bool = False      # recorded by LD_PRELOAD alone
     ranks: int = 1
     quick: bool = True          # part of --quick
+    advice: dict = {}           # fix letter -> ids of the advice that it carries out
 
+
+WORKERS = ("num-workers",)
+CUDA_GRAPH = ("cuda-graph",)
 
 SCENARIOS = [
-    Scenario("S01", "s01_loader_inline.py"),
-    Scenario("S02", "s02_loader_starved.py", ("A", "B")),
-    Scenario("S03", "s03_loader_io_wait.py", ("A", "B")),
-    Scenario("S05", "s05_epoch_respawn.py", twin=False),
-    Scenario("S06", "s06_copy_pageable.py", ("A", "B", "C")),
-    Scenario("S07", "s07_copy_serial.py", ("A", "B")),
-    Scenario("S09", "s09_launch_tiny_batch.py", ("A", "B", "C")),
-    Scenario("S10", "s10_optimizer_for_loop.py", ("A", "B")),
-    Scenario("T1", "t1_busy_but_empty.py"),
-    Scenario("T2", "t2_slow_but_hidden.py", ("A", "B"), twin=False),
-    Scenario("T4", "t4_slow_start_only.py", twin=False),
-    Scenario("R1", "r1_gil_thread.py"),
-    Scenario("R2", "r2_periodic_checkpoint.py"),
-    Scenario("R3", "r3_changing_shapes.py", twin=False),
-    Scenario("R4", "r4_collate_in_memory.py"),
-    Scenario("R5", "r5_tokenizer_collate.py"),
-    Scenario("A1", "a1_empty_cache.py"),
-    Scenario("A2", "a2_pinned_alloc.py"),
-    Scenario("C1", "c1_recompile_by_shape.py", twin=False),
-    Scenario("C2", "c2_recapture_by_shape.py", twin=False),
-    Scenario("D1", "d1_objects_through_queue.py"),
-    Scenario("D2", "d2_pin_thread.py"),
+    Scenario("S01", "s01_loader_inline.py", advice={"A": WORKERS}),
+    Scenario("S02", "s02_loader_starved.py", ("A", "B"), advice={"A": WORKERS}),
+    Scenario("S03", "s03_loader_io_wait.py", ("A", "B"), advice={"A": WORKERS, "B": ("cache",)}),
+    Scenario("S05", "s05_epoch_respawn.py", advice={"A": ("persistent-workers",)}),
+    Scenario("S06", "s06_copy_pageable.py", ("A", "B", "C"),
+             advice={"A": ("pin-non-blocking", "prefetch-stream"), "B": ("uint8",)}),
+    Scenario("S07", "s07_copy_serial.py", ("A", "B"), advice={"A": ("prefetch-stream",)}),
+    Scenario("S09", "s09_launch_tiny_batch.py", ("A", "B", "C"),
+             advice={"A": ("larger-batch",), "B": CUDA_GRAPH}),
+    Scenario("S10", "s10_optimizer_for_loop.py", ("A", "B"), advice={"A": ("fused-optimizer",)}),
+    Scenario("T1", "t1_busy_but_empty.py", advice={"A": ("larger-batch",)}),
+    Scenario("T2", "t2_slow_but_hidden.py", ("A", "B")),
+    Scenario("T4", "t4_slow_start_only.py"),
+    Scenario("R1", "r1_gil_thread.py", advice={"A": ("blocked-thread",)}),
+    Scenario("R2", "r2_periodic_checkpoint.py", advice={"A": ("async-checkpoint",)}),
+    Scenario("R3", "r3_changing_shapes.py", advice={"A": ("fixed-shapes",)}),
+    Scenario("R4", "r4_collate_in_memory.py", advice={"A": ("batch-index",)}),
+    Scenario("R5", "r5_tokenizer_collate.py", advice={"A": ("collate",)}),
+    Scenario("A1", "a1_empty_cache.py", advice={"A": ("alloc",)}),
+    Scenario("A2", "a2_pinned_alloc.py", advice={"A": ("alloc-pinned", "alloc")}),
+    Scenario("C1", "c1_recompile_by_shape.py", advice={"A": ("fixed-shapes",)}),
+    Scenario("C2", "c2_recapture_by_shape.py", advice={"A": ("fixed-shapes",)}),
+    Scenario("D1", "d1_objects_through_queue.py", advice={"A": ("ipc",)}),
+    Scenario("D2", "d2_pin_thread.py", advice={"A": ("pin-thread",)}),
     Scenario("D3", "d3_cold_storage.py"),
     Scenario("D4", "d4_two_cores.py"),
     Scenario("D5", "d5_slow_sample.py"),
-    Scenario("H1", "h1_python_in_loop.py"),
+    Scenario("H1", "h1_python_in_loop.py", advice={"A": ("host-code",)}),
     Scenario("H2", "h2_gc_each_step.py"),
-    Scenario("X1", "x1_many_small_copies.py"),
-    Scenario("Y1", "y1_item_per_layer.py"),
-    Scenario("Y2", "y2_synchronize_then_work.py"),
-    Scenario("S06L", "s06_copy_pageable", ("A", "B"), twin=False, libtorch=True),
-    Scenario("S09L", "s09_launch_tiny_batch", ("A", "C"), twin=False, libtorch=True),
+    Scenario("X1", "x1_many_small_copies.py", advice={"A": ("small-copies",)}),
+    Scenario("Y1", "y1_item_per_layer.py", advice={"A": ("item", "remove-sync")}),
+    Scenario("Y2", "y2_synchronize_then_work.py", advice={"A": ("synchronize", "remove-sync")}),
+    Scenario("S06L", "s06_copy_pageable", ("A", "B"), libtorch=True,
+             advice={"A": ("pin-non-blocking", "prefetch-stream"), "B": ("uint8",)}),
+    Scenario("S09L", "s09_launch_tiny_batch", ("A", "C"), libtorch=True,
+             advice={"A": ("larger-batch",)}),
     Scenario("S12", "s12_rank_straggler.py", ("A", "B"), ranks=2, quick=False),
 ]
 
@@ -92,6 +100,8 @@ def plan_cells(scenarios, cells, repetitions):
                 mode, fix = cell.split(":")
                 if fix == "all":
                     fixes = ("none",) + scenario.fixes
+                elif fix == "twins":
+                    fixes = ("twin",) + tuple("twin" + f for f in scenario.fixes)
                 elif fix == "fixes":
                     fixes = scenario.fixes
                 else:
@@ -108,3 +118,7 @@ def plan_cells(scenarios, cells, repetitions):
                     mine.append(Cell(scenario, one, mode, repetition))
             result.extend(reversed(mine) if repetition % 2 else mine)
     return result
+
+
+def by_key():
+    return {scenario.key: scenario for scenario in SCENARIOS}

@@ -7,6 +7,8 @@ that failed and a missing field are failures, never skipped."""
 import json
 import os
 
+from . import kineto
+
 
 class Row:
     def __init__(self, directory):
@@ -19,6 +21,7 @@ class Row:
         self.expect = self.truth.get("expect", {})
         self.measured = self.truth.get("measured", {})
         self.report = None
+        self.kineto = None  # torch.profiler's own breakdown
         self.failures = []
         self.notes = []
 
@@ -75,7 +78,9 @@ def judge(directory, error=None, results=None):
         row.failures.append("job printed no truth")
     if row.measured.get("finite") is False:
         row.failures.append("the loss is not finite")
-    if row.mode != "recorded":
+    if row.mode == "kineto":
+        read_kineto(row)
+    elif row.mode != "recorded":
         return row
     if error:
         row.failures.append(error)
@@ -85,10 +90,46 @@ def judge(directory, error=None, results=None):
         return row
     if not row.truth:
         return row
+    if row.mode == "kineto":
+        check_imported(row)
+        return row
     check_verdict(row)
     check_advice(row)
     check_details(row)
     return row
+
+
+def read_kineto(row):
+    path = os.path.join(row.directory, "kineto.pt.trace.json.gz")
+    try:
+        row.kineto = kineto.breakdown(kineto.read_events(path))
+    except (OSError, ValueError, KeyError) as trouble:
+        row.failures.append("torch.profiler trace: %s" % trouble)
+        return
+    if not row.kineto:
+        row.failures.append("torch.profiler trace: no ProfilerStep")
+
+
+# Six profiled steps are too few for a verdict of their own (20): then the shares count.
+def check_imported(row):
+    expect, found = row.expect, row.found()
+    wanted = expect["verdicts"] + expect.get("or_verdicts", [])
+    if found in wanted:
+        share = expect.get("share")
+        if share is not None and found == expect["verdicts"][0]:
+            # Profiling stretches the steps: 15 points instead of 10.
+            if abs(row.share_of(found) - share) > max(0.15, expect["tolerance"]):
+                row.notes.append("share %.0f %%, constructed %.0f %%" %
+                                 (100 * row.share_of(found), 100 * share))
+        return
+    if found == "CANNOT_TELL":
+        shares = {v["verdict"]: v.get("share", 0.0) for v in row.report.get("verdict_shares", [])}
+        largest = max(shares, key=shares.get) if shares else "nothing"
+        if largest in wanted:
+            row.notes.append("too few steps; %s is largest" % largest)
+            return
+        found = "%s (largest: %s)" % (found, largest)
+    row.failures.append("verdict %s, expected %s" % (found, "/".join(expect["verdicts"])))
 
 
 def check_verdict(row):

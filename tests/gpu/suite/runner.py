@@ -21,17 +21,26 @@ class Runner:
         self.options = options
         self.deadline = time.monotonic() + options.budget if options.budget else None
         self.running = []
+        self.skipped = []
 
     def run(self, cells):
         """Runs cells until the time budget is used up; returns those that ended."""
         done, waiting = [], list(cells)
+        if self.options.resume:
+            known = [c for c in waiting if ended_well(os.path.join(self.options.out, c.name()))]
+            waiting = [c for c in waiting if c not in known]
+            print("run_suite: %d of %d runs are there already" % (len(known), len(cells)),
+                  flush=True)
         prepared = None
         try:
             while waiting or prepared:
                 job = prepared or self._start(waiting.pop(0))
                 if self._time_left() < self.options.reserve:
                     job.stop()
+                    self.running.remove(job)
+                    shutil.rmtree(job.directory, ignore_errors=True)
                     skipped = [job.cell.name()] + [c.name() for c in waiting]
+                    self.skipped = skipped
                     print("run_suite: out of time, not run: " + " ".join(skipped), flush=True)
                     break
                 job.open_gate()
@@ -54,6 +63,50 @@ class Runner:
         return job
 
 
+def ended_well(directory):
+    """True if a run of an earlier call is complete: run.json is written last."""
+    try:
+        with open(os.path.join(directory, "run.json")) as file:
+            run = json.load(file)
+    except (OSError, ValueError):
+        return False
+    return run.get("exit_code") == 0 and not run.get("timed_out")
+
+
+def command_of(cell, options, environment):
+    """The command of one cell; adds to `environment` what it needs."""
+    directory = os.path.join(options.out, cell.name())
+    arguments = cell.job_options() + ["--seed", str(options.seed), "--gate", os.path.join(directory, "gate")]
+    if options.device != "cuda":
+        arguments += ["--device", options.device]
+    if options.tiny:
+        arguments += ["--tiny"]
+    if options.steps:
+        arguments += ["--steps", str(options.steps)]
+    if cell.mode == "kineto":
+        arguments += ["--kineto", os.path.join(directory, "kineto.pt.trace.json.gz")]
+    if not cell.scenario.libtorch:
+        arguments += ["--calibration", os.path.join(options.out, "calibration.json")]
+    if cell.scenario.libtorch:
+        job = [os.path.join(options.libtorch, cell.scenario.script)]
+    else:
+        job = [options.python]
+        if cell.scenario.ranks > 1:
+            job += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+                    str(cell.scenario.ranks)]
+        job += [os.path.join(catalogue.HERE, "scenarios", cell.scenario.script)]
+    job += arguments
+    if cell.mode != "recorded":
+        return job
+    recording = os.path.join(directory, "recording")
+    if cell.scenario.libtorch or options.preload:
+        environment["LD_PRELOAD"] = options.library
+        environment["IDLESCOPE_OUTPUT"] = recording
+        return job
+    return ([options.idlescope, "record", "-o", recording] + options.record_options.split() +
+            ["--"] + job)
+
+
 class RunningJob:
     def __init__(self, cell, options):
         self.cell = cell
@@ -67,44 +120,12 @@ class RunningJob:
         self.timed_out = False
         environment = dict(os.environ, PYTHONUNBUFFERED="1", SCENARIO_DISK=self.directory)
         environment.pop("LD_PRELOAD", None)
-        self.command = self._command(environment)
+        self.command = command_of(cell, options, environment)
         self.out = open(os.path.join(self.directory, "stdout.txt"), "wb")
         self.err = open(os.path.join(self.directory, "stderr.txt"), "wb")
         self.process = subprocess.Popen(self.command, stdout=self.out, stderr=self.err,
                                         env=environment, start_new_session=True,
                                         cwd=self.directory)
-
-    def _command(self, environment):
-        cell, options = self.cell, self.options
-        arguments = cell.job_options() + ["--seed", str(options.seed), "--gate", self.gate]
-        if options.device != "cuda":
-            arguments += ["--device", options.device]
-        if options.tiny:
-            arguments += ["--tiny"]
-        if options.steps:
-            arguments += ["--steps", str(options.steps)]
-        if cell.mode == "kineto":
-            arguments += ["--kineto", os.path.join(self.directory, "kineto.pt.trace.json.gz")]
-        if not cell.scenario.libtorch:
-            arguments += ["--calibration", os.path.join(options.out, "calibration.json")]
-        if cell.scenario.libtorch:
-            job = [os.path.join(options.libtorch, cell.scenario.script)]
-        else:
-            job = [options.python]
-            if cell.scenario.ranks > 1:
-                job += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-                        str(cell.scenario.ranks)]
-            job += [os.path.join(catalogue.HERE, "scenarios", cell.scenario.script)]
-        job += arguments
-        if cell.mode != "recorded":
-            return job
-        recording = os.path.join(self.directory, "recording")
-        if cell.scenario.libtorch or options.preload:
-            environment["LD_PRELOAD"] = options.library
-            environment["IDLESCOPE_OUTPUT"] = recording
-            return job
-        return ([options.idlescope, "record", "-o", recording] + options.record_options.split() +
-                ["--"] + job)
 
     def open_gate(self):
         self.begin = time.monotonic()
@@ -159,6 +180,8 @@ def analyse(directory, results, options):
     """Writes results/report.json for one recording; returns an error text, or None."""
     recording = os.path.join(directory, "recording")
     if not os.path.isdir(recording):
+        recording = os.path.join(directory, "kineto.pt.trace.json.gz")
+    if not os.path.exists(recording):
         return "nothing was recorded"
     os.makedirs(results, exist_ok=True)
     target = os.path.join(results, "report.json")

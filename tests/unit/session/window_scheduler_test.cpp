@@ -265,6 +265,19 @@ TEST(WindowScheduler, FullOpensAtOnceAndStays) {
   EXPECT_EQ(job.log.size(), 1u);
 }
 
+TEST(WindowScheduler, FullComesBackAsSoonAsAnotherToolIsDone) {
+  SchedulerOptions options;
+  options.mode = WindowMode::kFull;
+  Job job(options);
+  job.tick(0);
+  job.steps(200);
+  job.facts.hands_off = true;
+  job.steps(2);
+  job.facts.hands_off = false;
+  job.steps(1);
+  EXPECT_EQ(job.log.size(), 3u);
+}
+
 TEST(WindowScheduler, FixedWindow) {
   SchedulerOptions options;
   options.mode = WindowMode::kFixed;

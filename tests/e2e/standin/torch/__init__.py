@@ -5,6 +5,7 @@ from . import version
 from . import serialization
 from .serialization import save
 from . import compiler
+from . import autograd
 from . import optim
 from . import utils
 from .utils import data
