@@ -15,8 +15,7 @@ bool append_control(const std::string& directory, const Control& control) {
     line = control.at_step == 0 ? "start\n" : fmt::format("start {}\n", control.at_step);
   }
   const std::string path = directory + "/" + kControlFile;
-  const int file =
-      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return false;
   const bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   return close(file) == 0 && written;

@@ -102,9 +102,9 @@ class Ctl {
     std::vector<LiveProcess> out;
     for (const LiveProcess& process : live_processes(directory_)) {
       const Life life = life_of(process);
-      const bool hears = life == Life::kRunning ? listens(process.name.pid)
-                                                : life == Life::kElsewhere &&
-                                                      process.counts.windows_opened > 0;
+      const bool hears = life == Life::kRunning
+                             ? listens(process.name.pid)
+                             : life == Life::kElsewhere && process.counts.windows_opened > 0;
       if (hears) out.push_back(process);
     }
     return out;
@@ -137,8 +137,8 @@ class Ctl {
   int steer(bool start) {
     const uint64_t step = start ? common_step() : 0;
     if (!append_control(directory_, {start, step})) {
-      say_error(messages::kCannotWrite, {{"path", directory_ + "/" + kControlFile},
-                                         {"reason", std::strerror(errno)}});
+      say_error(messages::kCannotWrite,
+                {{"path", directory_ + "/" + kControlFile}, {"reason", std::strerror(errno)}});
       return kBadInput;
     }
     if (step != 0) tell(messages::kCtlAtStep, {{"step", std::to_string(step)}});
@@ -162,8 +162,8 @@ class Ctl {
       std::this_thread::sleep_for(kPoll);
     }
     tell(messages::kCtlPending,
-         {{"seconds", std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kPatience)
-                                         .count())},
+         {{"seconds",
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kPatience).count())},
           {"processes", waiting.empty() ? directory_ : names(waiting)},
           {"directory", directory_}});
     return kOk;
@@ -199,16 +199,14 @@ class Ctl {
         continue;
       }
       const Life life = life_of(process);
-      const std::string state =
-          life == Life::kRunning ? words(messages::kCtlRunning)
-          : life == Life::kEnded
-              ? words(messages::kCtlProcessEnded)
-              : words(messages::kCtlElsewhere, {{"host", process.name.host}});
+      const std::string state = life == Life::kRunning ? words(messages::kCtlRunning)
+                                : life == Life::kEnded
+                                    ? words(messages::kCtlProcessEnded)
+                                    : words(messages::kCtlElsewhere, {{"host", process.name.host}});
       // A window of a process that was killed stays open in its file.
       const bool open = process.window_open() && life != Life::kEnded;
-      const std::string windows =
-          words(open ? messages::kCtlWindowOpen : messages::kCtlWindows,
-                {{"count", std::to_string(counts.windows_opened)}});
+      const std::string windows = words(open ? messages::kCtlWindowOpen : messages::kCtlWindows,
+                                        {{"count", std::to_string(counts.windows_opened)}});
       std::cout << words(messages::kCtlProcess, {{"process", name_of(process)},
                                                  {"steps", std::to_string(counts.steps)},
                                                  {"windows", windows},
@@ -266,9 +264,7 @@ void add_ctl(CLI::App& app, Selected& selected) {
       "The host timeline (loader, steps, CPU) is recorded all the time.");
   ctl->add_option("WORDS", options->words, "[DIR] start, stop or status")->type_name("[DIR] VERB");
   ctl->add_option("--lang", options->lang, "Language of the lines (en, zh)");
-  ctl->callback([options, &selected] {
-    selected.run = [options] { return run_ctl(*options); };
-  });
+  ctl->callback([options, &selected] { selected.run = [options] { return run_ctl(*options); }; });
 }
 
 }  // namespace idlescope::tools

@@ -51,9 +51,8 @@ bool ControlFile::read_more() {
     if (got > 0) text_size_ = static_cast<size_t>(got);
     if (too_much) {  // the first line there is cut
       const void* end = memchr(text_, '\n', text_size_);
-      text_at_ = end == nullptr
-                     ? text_size_
-                     : static_cast<size_t>(static_cast<const char*>(end) - text_) + 1;
+      text_at_ = end == nullptr ? text_size_
+                                : static_cast<size_t>(static_cast<const char*>(end) - text_) + 1;
     }
   }
   close(file);

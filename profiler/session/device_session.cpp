@@ -174,14 +174,12 @@ void finish_device() {
 void forget_device_after_fork() {
   DeviceState& state = state_of_process;
   for (std::atomic<uint32_t>* word :
-       {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching,
-        &state.windows, &state.captures_seen, &state.flush, &state.hold,
-        &state.held, &state.subscribed}) {
+       {&state.wake, &state.stop, &state.ended, &state.attached, &state.switching, &state.windows,
+        &state.captures_seen, &state.flush, &state.hold, &state.held, &state.subscribed}) {
     word->store(0, std::memory_order_relaxed);
   }
-  for (std::atomic<uint64_t>* word :
-       {&state.steps, &state.batches, &state.wake_at_step, &state.gpu_ops, &state.host_calls,
-        &state.wishes}) {
+  for (std::atomic<uint64_t>* word : {&state.steps, &state.batches, &state.wake_at_step,
+                                      &state.gpu_ops, &state.host_calls, &state.wishes}) {
     word->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<int64_t>* word :

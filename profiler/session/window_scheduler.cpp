@@ -154,8 +154,7 @@ bool WindowScheduler::take_request(const SchedulerInput& input, SchedulerDecisio
       requested_window_ = true;
       requested_reason_ = request.reason;
     }
-    *decision = {request.open ? SchedulerCommand::kOpen : SchedulerCommand::kClose,
-                 request.reason};
+    *decision = {request.open ? SchedulerCommand::kOpen : SchedulerCommand::kClose, request.reason};
     return true;
   }
   return false;

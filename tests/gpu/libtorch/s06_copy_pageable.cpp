@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   int products = 0;
 
   const auto step = [&](const torch::Tensor& images) {
-    torch::Tensor loss = model->forward(images.to(type).mul(1.0 / 255)).to(torch::kFloat32).square().mean();
+    torch::Tensor loss =
+        model->forward(images.to(type).mul(1.0 / 255)).to(torch::kFloat32).square().mean();
     optimizer.zero_grad();
     loss.backward();
     optimizer.step();

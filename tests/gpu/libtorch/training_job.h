@@ -176,9 +176,9 @@ class Job {
         "\"torch\": \"%s\", \"device\": \"%s\", \"expect\": {%s}, \"measured\": {\"tc_ms\": %.6f, "
         "\"tl_ms\": %.6f, \"step_ms_p50\": %.6f, \"step_ms_p95\": %.6f, \"step_ms_mean\": %.6f, "
         "\"steps_per_s\": %.6f, \"counted\": %zu, \"samples_per_step\": %lld}}\n",
-        name, title, options_.fix.c_str(), options_.twin ? "true" : "false", TORCH_VERSION, options_.cuda ? "cuda" : "cpu",
-        expect.c_str(), tc_ms, tl_ms, p50(), p95, mean, 1e3 / mean, sorted.size(),
-        static_cast<long long>(samples));
+        name, title, options_.fix.c_str(), options_.twin ? "true" : "false", TORCH_VERSION,
+        options_.cuda ? "cuda" : "cpu", expect.c_str(), tc_ms, tl_ms, p50(), p95, mean, 1e3 / mean,
+        sorted.size(), static_cast<long long>(samples));
     std::fflush(stdout);
   }
 

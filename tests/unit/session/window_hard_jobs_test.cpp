@@ -156,8 +156,8 @@ TEST(SilentMarks, TheBudgetHoldsForALoopWithoutMarks) {
   }
   ASSERT_GE(job.open_times.size(), 2u);
   // Each window counts as 15 % slower while open, plus the stalls.
-  const double cost = 0.15 * static_cast<double>(open_ns) +
-                      static_cast<double>(job.open_times.size()) * 14e6;
+  const double cost =
+      0.15 * static_cast<double>(open_ns) + static_cast<double>(job.open_times.size()) * 14e6;
   EXPECT_LT(cost / static_cast<double>(job.now_ns - start_ns), 0.0105);
 }
 

@@ -101,7 +101,8 @@ TEST(WindowScheduler, ACheapWindowHoldsEnoughForAForecast) {
   Job job;
   job.steps(100);
   ASSERT_GE(job.log.size(), 2u);
-  EXPECT_EQ(job.log[1], "close steps@" + std::to_string(8 + 1 + WindowScheduler::kCheapWindowSteps));
+  EXPECT_EQ(job.log[1],
+            "close steps@" + std::to_string(8 + 1 + WindowScheduler::kCheapWindowSteps));
   Job dear;
   dear.slowdown = 1.1;
   dear.steps(100);
@@ -144,8 +145,7 @@ TEST_P(Budget, IsKeptOverTheRun) {
     job.slowdown = GetParam().slowdown;
     job.attach_ns = GetParam().attach_ns;
     // Ten minutes, at least 300 steps.
-    while (job.now_ns - start_ns < 600 * kSecond || job.facts.steps < 300 ||
-           job.scheduler.open()) {
+    while (job.now_ns - start_ns < 600 * kSecond || job.facts.steps < 300 || job.scheduler.open()) {
       job.steps(1);
     }
     const double share =
