@@ -4,9 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace idlescope::session {
+namespace {
+
+// stat and fstat are symbols of glibc 2.33 and newer. On 64-bit systems the kernel's struct is
+// glibc's.
+bool file_facts(int directory, const char* path, int flags, struct stat* out) {
+  return syscall(SYS_newfstatat, directory, path, out, flags) == 0;
+}
+
+}  // namespace
 
 bool parse_control_line(const char* line, size_t size, ControlCommand* out) {
   while (size > 0 && (line[size - 1] == '\r' || line[size - 1] == ' ')) --size;
@@ -30,7 +40,7 @@ ControlFile::ControlFile(const char* directory) {
 // Takes over what was appended; true if there is any.
 bool ControlFile::read_more() {
   struct stat facts;
-  if (stat(path_, &facts) != 0) {
+  if (!file_facts(AT_FDCWD, path_, 0, &facts)) {
     looked_ = true;  // what comes from now on is all new
     offset_ = 0;
     return false;
@@ -41,7 +51,7 @@ bool ControlFile::read_more() {
   if (file < 0) return false;
   text_size_ = 0;
   text_at_ = 0;
-  if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
+  if (file_facts(file, "", AT_EMPTY_PATH, &facts) && S_ISREG(facts.st_mode) &&
       (facts.st_uid == geteuid() || facts.st_uid == 0)) {
     // Of a file that has grown beyond sense only the end counts.
     const auto room = static_cast<int64_t>(sizeof text_);
