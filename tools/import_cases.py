@@ -2,12 +2,13 @@
 """Runs `idlescope report --format json` over recordings that people made with other tools and
 compares the verdicts with what an honest reader of each file says.
 
-Usage: import_cases.py IDLESCOPE [CASES_DIRECTORY] [--markdown]
+Usage: import_cases.py IDLESCOPE [CASES_DIRECTORY] [--update DOCUMENT]
 
 CASES_DIRECTORY holds the files named below; without it $IDLESCOPE_SHARED/cases/traces, then
 ../shared/cases/traces beside the checkout, is used. The files are not part of the project
 (some carry no licence): where they are missing the script says "skipped" and returns 77.
-Returns 1 if a file gives another verdict than the table allows.
+Returns 1 if a file gives another verdict than the table allows. --update writes the table between
+the marks of DOCUMENT (docs/interop.md).
 """
 
 import gzip
@@ -152,8 +153,40 @@ def judge(stem, result):
     return result.get("verdict") in VERDICTS.get(stem, set())
 
 
+MARKS = ("<!-- cases: begin -->\n", "<!-- cases: end -->\n")
+
+
+def row_of(stem, path, result, good):
+    rate = text_bytes(path) / 1e6 / max(result["seconds"], 1e-3)
+    share = result.get("share")
+    share_text = "" if share is None else f"{100 * share:.0f} %"
+    certainty = result.get("certainty", "").replace("CANNOT_TELL_YET", "cannot tell").lower()
+    return (f"| {stem} | {said_by(result)} | {certainty} | {share_text} | "
+            f"{'yes' if good else '**no**'} | {result['seconds']:.2f} | {rate:.0f} |\n")
+
+
+def said_by(result):
+    if "verdict" in result:
+        return result["verdict"]
+    return "refused: " + result.get("refusal", "CRASH " + result.get("crash", ""))
+
+
+def update(document, rows):
+    text = pathlib.Path(document).read_text(encoding="utf-8")
+    head, rest = text.split(MARKS[0], 1)
+    tail = rest.split(MARKS[1], 1)[1]
+    table = ("| file | verdict | certainty | share | as expected | CPU s | MB/s |\n"
+             "| --- | --- | --- | --- | --- | --- | --- |\n" + "".join(rows))
+    pathlib.Path(document).write_text(head + MARKS[0] + table + MARKS[1] + tail, encoding="utf-8")
+
+
 def main():
-    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    arguments = sys.argv[1:]
+    document = None
+    if "--update" in arguments:
+        at = arguments.index("--update")
+        document = arguments[at + 1]
+        del arguments[at:at + 2]
     if not arguments:
         print(__doc__)
         return 2
@@ -161,37 +194,24 @@ def main():
     if cases is None:
         print("skipped: the collected recordings are not beside this checkout")
         return 77
-    markdown = "--markdown" in sys.argv
-    if markdown:
-        print("| file | verdict | certainty | share | as expected | CPU s | MB/s |")
-        print("| --- | --- | --- | --- | --- | --- | --- |")
     wrong = 0
-    seen = 0
+    rows = []
     for path in sorted(cases.iterdir()):
         stem = path.name.split(".")[0]
         if stem not in REFUSED and stem not in VERDICTS:
             continue
-        seen += 1
         result = run_one(arguments[0], path)
         good = judge(stem, result)
         wrong += not good
-        rate = text_bytes(path) / 1e6 / max(result["seconds"], 1e-3)
-        said = result.get("verdict") or "refused: " + result.get("refusal", "CRASH " +
-                                                                result.get("crash", ""))
-        share = result.get("share")
-        share_text = "" if share is None else f"{100 * share:.0f} %"
-        words = "yes" if good else "**no**"
-        certainty = result.get("certainty", "").replace("CANNOT_TELL_YET", "cannot tell").lower()
-        if markdown:
-            print(f"| {stem} | {said} | {certainty} | {share_text} | {words} | "
-                  f"{result['seconds']:.2f} | {rate:.0f} |")
-        elif not good:
-            print(f"{stem}: {said} ({share_text}), expected "
-                  f"{REFUSED.get(stem) or sorted(VERDICTS[stem])}")
-    print(f"{seen - wrong} of {seen} as expected", file=sys.stderr)
-    if seen == 0:
+        rows.append(row_of(stem, path, result, good) if document else "")
+        if not good:
+            print(f"{stem}: {said_by(result)}, expected {REFUSED.get(stem) or sorted(VERDICTS[stem])}")
+    print(f"{len(rows) - wrong} of {len(rows)} as expected", file=sys.stderr)
+    if not rows:
         print("skipped: no known recording in", cases)
         return 77
+    if document:
+        update(document, rows)
     return 1 if wrong else 0
 
 

@@ -112,8 +112,9 @@ LiveCounts count_live(const std::string& directory) {
     TraceFileName name;
     if (!parse_trace_file_name(entry.path().filename().string(), &name)) continue;
     ++raw.counts.files;
-    const auto source = read::ByteSource::open(entry.path().string());
-    if (source) count_packets(source->bytes(), false, &raw);
+    auto source = read::ByteSource::open(entry.path().string());
+    if (!source) continue;
+    if (const auto bytes = source->bytes()) count_packets(*bytes, false, &raw);
   }
   raw.finish();
   return raw.counts;

@@ -99,6 +99,13 @@ VerdictResult decide(const VerdictInput& in) {
       device.hidden_copy_ns < 1'000'000 && share_of(shares, report::TRANSFER) < 0.5) {
     return cannot_tell(Reason::kNoOps);
   }
+  // Steps, launches, copies, and never a kernel: those rows are missing (a table that was not
+  // exported, rows with damaged times), and idle time that is not idle has no cause.
+  if (device.compute_ns == 0 && share_of(shares, report::TRANSFER) < 0.5) {
+    VerdictResult result = cannot_tell(Reason::kRecordsMissing);
+    result.records_missing = true;
+    return result;
+  }
   const double base = std::max<double>(1, static_cast<double>(shares.base_ns));
   const double busy = share_of(shares, report::COMPUTE);
   const double absent = base - static_cast<double>(device.compute_ns);

@@ -1,12 +1,14 @@
-// Perfetto's native format: begin and end packets on tracks, names interned once.
+// Perfetto's native format: begin and end packets on tracks, every text interned once.
 //
 // Slices of a Perfetto track must nest. Where two slices overlap without nesting (clock grain,
 // concurrent kernels of one stream) the second goes to a further lane of the same name.
 #include <google/protobuf/arena.h>
 
 #include <ostream>
+#include <string>
 #include <unordered_map>
 
+#include "analysis/export/compressed_packets.h"
 #include "analysis/export/event_sink.h"
 #include "analysis/export/export.h"
 #include "analysis/export/perfetto_subset.pb.h"
@@ -20,7 +22,7 @@ constexpr uint32_t kNeedsState = 2;
 
 class PerfettoSink : public EventSink {
  public:
-  explicit PerfettoSink(std::ostream& out) : out_(out) {}
+  explicit PerfettoSink(std::ostream& out) : packets_(out) {}
 
   void track(const Track& track) override {
     end_open_slices();  // the slices of the track before are complete
@@ -63,7 +65,10 @@ class PerfettoSink : public EventSink {
     write(time_ns);
   }
 
-  void finish() override { end_open_slices(); }
+  void finish() override {
+    end_open_slices();
+    packets_.flush();
+  }
 
  private:
   struct Lane {
@@ -133,13 +138,13 @@ class PerfettoSink : public EventSink {
     if (slice.flow_in != 0) event->add_terminating_flow_ids(slice.flow_in);
     for (const auto& [name, value] : slice.numbers) {
       perfetto::DebugAnnotation* note = event->add_debug_annotations();
-      note->set_name(std::string(name));
+      note->set_name_iid(note_id(name));
       note->set_int_value(value);
     }
     for (const auto& [name, value] : slice.texts) {
       perfetto::DebugAnnotation* note = event->add_debug_annotations();
-      note->set_name(std::string(name));
-      note->set_string_value(value);
+      note->set_name_iid(note_id(name));
+      note->set_string_value_iid(text_id(value));
     }
     write(time_ns);
   }
@@ -161,23 +166,37 @@ class PerfettoSink : public EventSink {
   }
 
   // Ids start at 1; a new one is defined in the packet that uses it first.
-  uint64_t name_id(std::string_view name) {
-    const auto [entry, added] = names_.emplace(std::string(name), names_.size() + 1);
+  using Ids = std::unordered_map<std::string, uint64_t>;
+  template <typename Define>
+  static uint64_t id_of(Ids& ids, std::string_view text, const Define& define) {
+    const auto [entry, added] = ids.emplace(std::string(text), ids.size() + 1);
     if (added) {
-      perfetto::EventName* defined = packet_.mutable_interned_data()->add_event_names();
+      auto* defined = define();
       defined->set_iid(entry->second);
-      defined->set_name(entry->first);
+      if constexpr (requires { defined->set_str(entry->first); }) {
+        defined->set_str(entry->first);
+      } else {
+        defined->set_name(entry->first);
+      }
     }
     return entry->second;
   }
+  uint64_t name_id(std::string_view name) {
+    return id_of(names_, name,
+                 [this] { return packet_.mutable_interned_data()->add_event_names(); });
+  }
   uint64_t category_id(std::string_view name) {
-    const auto [entry, added] = categories_.emplace(std::string(name), categories_.size() + 1);
-    if (added) {
-      perfetto::EventCategory* defined = packet_.mutable_interned_data()->add_event_categories();
-      defined->set_iid(entry->second);
-      defined->set_name(entry->first);
-    }
-    return entry->second;
+    return id_of(categories_, name,
+                 [this] { return packet_.mutable_interned_data()->add_event_categories(); });
+  }
+  uint64_t note_id(std::string_view name) {
+    return id_of(notes_, name,
+                 [this] { return packet_.mutable_interned_data()->add_debug_annotation_names(); });
+  }
+  uint64_t text_id(std::string_view text) {
+    return id_of(texts_, text, [this] {
+      return packet_.mutable_interned_data()->add_debug_annotation_string_values();
+    });
   }
 
   void write(int64_t time_ns) {
@@ -185,25 +204,21 @@ class PerfettoSink : public EventSink {
     packet_.set_trusted_packet_sequence_id(kSequence);
     packet_.set_sequence_flags(first_ ? kStateCleared : kNeedsState);
     first_ = false;
-    // Trace.packet is field 1: tag 0x0A, length, content.
-    const size_t size = packet_.ByteSizeLong();
     buffer_.clear();
-    buffer_ += '\x0A';
-    size_t rest = size;
-    for (; rest >= 0x80; rest >>= 7) buffer_ += static_cast<char>(rest | 0x80);
-    buffer_ += static_cast<char>(rest);
     packet_.AppendToString(&buffer_);
-    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    packets_.add(buffer_);
   }
 
-  std::ostream& out_;
+  CompressedPackets packets_;
   perfetto::TracePacket packet_;
   std::string buffer_;
   bool first_ = true;
   std::unordered_map<uint64_t, Track> tracks_;
   std::vector<Lane> lanes_;  // of the track that is being written
-  std::unordered_map<std::string, uint64_t> names_;
-  std::unordered_map<std::string, uint64_t> categories_;
+  Ids names_;
+  Ids categories_;
+  Ids notes_;
+  Ids texts_;
 };
 
 }  // namespace

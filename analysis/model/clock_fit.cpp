@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::model {
 namespace {
 
@@ -51,7 +53,14 @@ bool align_hosts(read::Recording& recording) {
     const auto offset = [](const read::Process& p) {
       return p.header.clock().realtime_ns() - p.header.clock().monotonic_ns();
     };
-    move_times(process, offset(process) - offset(*reference));
+    // Both lie within ±2^62 (the reader lets no other times in); times must stay plausible.
+    Ns by = 0;
+    if (__builtin_sub_overflow(offset(process), offset(*reference), &by) ||
+        !read::plausible_time(by) || !read::plausible_time(process.first_ns + by) ||
+        !read::plausible_time(process.last_ns + by)) {
+      continue;
+    }
+    move_times(process, by);
     moved = true;
   }
   return moved;

@@ -1,40 +1,38 @@
 #include "analysis/read/byte_source.h"
-#include "proto/messages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <utility>
+
+#include "proto/messages.h"
 
 namespace idlescope::read {
 namespace {
 
 // A file untouched for this long is not being recorded any more.
 constexpr time_t kQuietSeconds = 60;
+constexpr size_t kHeadBytes = size_t{64} << 10;
 
 tl::unexpected<Fault> missing(const std::string& path, int error) {
   return tl::unexpected(
       Fault{messages::kFileMissing, {{"path", path}, {"reason", std::strerror(error)}}});
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ > STDERR_FILENO) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+// As pread; never interrupted.
+ssize_t read_at(int fd, char* out, size_t size, uint64_t at) {
+  ssize_t got = 0;
+  do {
+    got = ::pread(fd, out, size, static_cast<off_t>(at));
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
 
 // Errno, or 0. Reads to the end of the file.
 int read_all(int fd, size_t expected_bytes, std::string& out) {
@@ -58,55 +56,84 @@ int read_all(int fd, size_t expected_bytes, std::string& out) {
 }  // namespace
 
 Expected<ByteSource> ByteSource::open(const std::string& path) {
-  const Descriptor file(path == "-" ? STDIN_FILENO
-                                    : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (file.get() < 0) return missing(path, errno);
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return missing(path, errno);
-  if (S_ISDIR(info.st_mode)) return missing(path, EISDIR);
-
+  const bool standard_input = path == "-";
+  const int file =
+      standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return missing(path, errno);
   ByteSource source;
-  const bool regular = S_ISREG(info.st_mode);
-  const size_t size = regular ? static_cast<size_t>(info.st_size) : 0;
-  const bool quiet = regular && info.st_mtime + kQuietSeconds < std::time(nullptr);
-  if (quiet && size > 0) {
-    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (mapping != MAP_FAILED) {
-      ::madvise(mapping, size, MADV_SEQUENTIAL);
-      source.mapping_ = mapping;
-      source.mapping_bytes_ = size;
-      return source;
+  source.path_ = path;
+  source.file_ = standard_input ? ::dup(file) : file;
+  struct stat info {};
+  if (::fstat(source.file_, &info) != 0) return missing(path, errno);
+  if (S_ISDIR(info.st_mode)) return missing(path, EISDIR);
+  // A device may have no end (/dev/zero); of a terminal, the user types it.
+  if (!standard_input && !S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode)) {
+    return missing(path, EINVAL);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    if (const int error = read_all(source.file_, 0, source.copy_); error != 0) {
+      return missing(path, error);
     }
+    source.size_ = source.copy_.size();
+    source.head_ = source.copy_.substr(0, kHeadBytes);
+  } else {
+    source.size_ = static_cast<uint64_t>(info.st_size);
+    source.quiet_ = info.st_mtime + kQuietSeconds < std::time(nullptr);
+    source.head_.resize(std::min<uint64_t>(source.size_, kHeadBytes));
+    const ssize_t got = read_at(source.file_, source.head_.data(), source.head_.size(), 0);
+    if (got < 0) return missing(path, errno);
+    source.head_.resize(static_cast<size_t>(got));
   }
-  if (regular && size == 0) {
-    return tl::unexpected(Fault{messages::kFileEmpty, {{"path", path}}});
-  }
-  if (const int error = read_all(file.get(), size, source.copy_); error != 0) {
-    return missing(path, error);
-  }
-  if (source.copy_.empty()) return tl::unexpected(Fault{messages::kFileEmpty, {{"path", path}}});
+  if (source.head_.empty()) return tl::unexpected(Fault{messages::kFileEmpty, {{"path", path}}});
   return source;
 }
 
+Expected<std::string_view> ByteSource::bytes() {
+  if (mapping_ == nullptr && copy_.empty()) {
+    const size_t size = static_cast<size_t>(size_);
+    if (quiet_) {
+      void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file_, 0);
+      if (mapping != MAP_FAILED) {
+        ::madvise(mapping, size, MADV_SEQUENTIAL);
+        mapping_ = mapping;
+      }
+    }
+    if (mapping_ == nullptr) {
+      if (::lseek(file_, 0, SEEK_SET) < 0) return missing(path_, errno);
+      if (const int error = read_all(file_, size, copy_); error != 0) return missing(path_, error);
+    }
+  }
+  if (mapping_ == nullptr) return std::string_view(copy_);
+  return std::string_view(static_cast<const char*>(mapping_), static_cast<size_t>(size_));
+}
+
+std::function<size_t(char*, size_t)> ByteSource::pieces() {
+  return [this, at = uint64_t{0}](char* out, size_t size) mutable -> size_t {
+    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(size, size_ - at));
+    if (!copy_.empty()) {
+      std::memcpy(out, copy_.data() + at, wanted);
+      at += wanted;
+      return wanted;
+    }
+    const ssize_t got = read_at(file_, out, wanted, at);
+    if (got <= 0) return 0;
+    at += static_cast<uint64_t>(got);
+    return static_cast<size_t>(got);
+  };
+}
+
 ByteSource::ByteSource(ByteSource&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, nullptr)),
-      mapping_bytes_(std::exchange(other.mapping_bytes_, 0)),
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      quiet_(other.quiet_),
+      size_(other.size_),
+      head_(std::move(other.head_)),
+      mapping_(std::exchange(other.mapping_, nullptr)),
       copy_(std::move(other.copy_)) {}
 
-ByteSource& ByteSource::operator=(ByteSource&& other) noexcept {
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapping_bytes_, other.mapping_bytes_);
-  std::swap(copy_, other.copy_);
-  return *this;
-}
-
 ByteSource::~ByteSource() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
-}
-
-std::string_view ByteSource::bytes() const {
-  if (mapping_ != nullptr) return {static_cast<const char*>(mapping_), mapping_bytes_};
-  return copy_;
+  if (mapping_ != nullptr) ::munmap(mapping_, static_cast<size_t>(size_));
+  if (file_ >= 0) ::close(file_);
 }
 
 }  // namespace idlescope::read

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::read {
 namespace {
 
@@ -14,16 +16,20 @@ struct Map {
   Ns cupti_span_ns = 0;
   Ns monotonic_span_ns = 0;
 
+  // Past ±kLatestNs: one beyond it.
   Ns operator()(Ns time_ns) const {
-    const Ns past = time_ns - cupti_ns;
-    if (cupti_span_ns <= 0) return monotonic_ns + past;
-    return monotonic_ns + static_cast<Ns>(Int128{past} * monotonic_span_ns / cupti_span_ns);
+    Int128 past = Int128{time_ns} - cupti_ns;
+    if (cupti_span_ns > 0) past = past * monotonic_span_ns / cupti_span_ns;
+    const Int128 mapped = past + monotonic_ns;
+    if (mapped > kLatestNs) return kLatestNs + 1;
+    if (mapped < -kLatestNs) return -kLatestNs - 1;
+    return static_cast<Ns>(mapped);
   }
 };
 
 }  // namespace
 
-void map_device_clock(Process& process) {
+uint64_t map_device_clock(Process& process) {
   std::vector<Map> maps(process.windows.size());
   std::vector<bool> mapped(process.windows.size(), false);
   bool any = false;
@@ -43,12 +49,18 @@ void map_device_clock(Process& process) {
     window.begin.set_clock(trace::WindowBegin::CLOCK_MONOTONIC_HOST);
     mapped[i] = any = true;
   }
-  if (!any) return;
+  if (!any) return 0;
   for (Op& op : process.ops) {
     if (op.window >= maps.size() || !mapped[op.window]) continue;
     op.begin_ns = maps[op.window](op.begin_ns);
     op.end_ns = std::max(op.begin_ns, maps[op.window](op.end_ns));
   }
+  const auto kept = std::remove_if(process.ops.begin(), process.ops.end(), [](const Op& op) {
+    return !plausible_span(op.begin_ns, op.end_ns);
+  });
+  const uint64_t left_out = static_cast<uint64_t>(process.ops.end() - kept);
+  process.ops.erase(kept, process.ops.end());
+  return left_out;
 }
 
 }  // namespace idlescope::read

@@ -11,6 +11,7 @@ namespace idlescope::read {
 
 // Call before arrange (times change). Windows without a pair stay as they are and keep
 // CLOCK_CUPTI in Window.begin; all mapped ones say CLOCK_MONOTONIC_HOST afterwards.
-void map_device_clock(Process& process);
+// Returns how many records it left out because they would leave what a time can be.
+uint64_t map_device_clock(Process& process);
 
 }  // namespace idlescope::read

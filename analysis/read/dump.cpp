@@ -158,15 +158,16 @@ void dump_stream(std::string_view bytes, bool nested, const Sink& sink) {
 
 Expected<void> dump_packets(const std::string& path, const Sink& sink) {
   google::protobuf::SetLogHandler(nullptr);  // damage is counted, not printed
-  const auto source = ByteSource::open(path);
+  auto source = ByteSource::open(path);
   if (!source) return tl::unexpected(source.error());
-  const std::string_view bytes = source->bytes();
-  switch (sniff(path, bytes).format) {
+  const auto bytes = source->bytes();
+  if (!bytes) return tl::unexpected(bytes.error());
+  switch (sniff(path, source->head()).format) {
     case Format::kTrace:
-      dump_stream(bytes, false, sink);
+      dump_stream(*bytes, false, sink);
       return {};
     case Format::kTextTrace: {
-      const auto serialized = serialize_text_trace(bytes, path);
+      const auto serialized = serialize_text_trace(*bytes, path);
       if (!serialized) return tl::unexpected(serialized.error());
       dump_stream(*serialized, false, sink);
       return {};

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/read/arrange.h"
-#include "analysis/read/trace_batches.h"
+#include "analysis/read/plausible_time.h"
 #include "proto/messages.h"
 
 namespace idlescope::read {
@@ -137,8 +137,21 @@ void ImportBuilder::add_overhead(const Overhead& overhead) {
   process_.overheads.push_back(overhead);
 }
 
-void ImportBuilder::shift_times(Ns offset_ns) {
-  if (offset_ns == 0) return;
+bool ImportBuilder::shift_times(Ns offset_ns) {
+  if (offset_ns == 0) return true;
+  if (!plausible_time(offset_ns)) return false;
+  // What was added lies within ±kLatestNs: sums do not overflow.
+  const auto leaves = [offset_ns](const auto& span) {
+    return !plausible_span(span.begin_ns + offset_ns, span.end_ns + offset_ns);
+  };
+  if (std::any_of(process_.ops.begin(), process_.ops.end(), leaves) ||
+      std::any_of(process_.calls.begin(), process_.calls.end(), leaves) ||
+      std::any_of(process_.host_events.begin(), process_.host_events.end(), leaves) ||
+      std::any_of(process_.overheads.begin(), process_.overheads.end(), leaves) ||
+      std::any_of(process_.collectives.begin(), process_.collectives.end(), leaves) ||
+      !plausible_span(span_begin_ns_ + offset_ns, span_end_ns_ + offset_ns)) {
+    return false;
+  }
   for (Op& op : process_.ops) op.begin_ns += offset_ns, op.end_ns += offset_ns;
   for (Call& call : process_.calls) call.begin_ns += offset_ns, call.end_ns += offset_ns;
   for (HostEvent& event : process_.host_events) {
@@ -155,6 +168,7 @@ void ImportBuilder::shift_times(Ns offset_ns) {
   }
   span_begin_ns_ += offset_ns;
   span_end_ns_ += offset_ns;
+  return true;
 }
 
 void ImportBuilder::set_versions(uint32_t cupti, uint32_t runtime, uint32_t driver) {

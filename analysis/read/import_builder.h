@@ -52,7 +52,8 @@ class ImportBuilder {
   void call_stream(uint32_t correlation, uint32_t context_id, uint32_t stream_id) {
     call_streams_[correlation] = {context_id, stream_id};
   }
-  void shift_times(Ns offset_ns);
+  // False, and nothing moved: a time would leave what a time can be.
+  bool shift_times(Ns offset_ns);
   void set_versions(uint32_t cupti, uint32_t runtime, uint32_t driver);
   Ns first_ns() const;  // earliest of what was added; 0 if nothing
 

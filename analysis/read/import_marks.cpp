@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::read {
 namespace {
 
@@ -50,7 +52,7 @@ bool is_user_step(std::string_view name, int64_t& number) {
 
 ImportMarks::Taken ImportMarks::take(std::string_view name, uint32_t thread_id, Ns begin_ns,
                                      Ns end_ns) {
-  if (begin_ns > end_ns) return Taken::kNo;  // counted when it is added as a range
+  if (!plausible_span(begin_ns, end_ns)) return Taken::kNo;  // counted when it is added as a range
   if (starts_with(name, kProfilerStep)) {
     profiler_steps_.push_back({std::string(name), thread_id, begin_ns, end_ns,
                                number_of(name.substr(kProfilerStep.size()))});
@@ -77,7 +79,7 @@ ImportMarks::Taken ImportMarks::take(std::string_view name, uint32_t thread_id, 
 bool ImportMarks::take_user_step(std::string_view name, uint32_t thread_id, Ns begin_ns,
                                  Ns end_ns) {
   int64_t number = -1;
-  if (begin_ns > end_ns || !is_user_step(name, number)) return false;
+  if (!plausible_span(begin_ns, end_ns) || !is_user_step(name, number)) return false;
   user_steps_.push_back({std::string(name), thread_id, begin_ns, end_ns, number});
   return true;
 }

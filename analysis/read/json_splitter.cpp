@@ -52,9 +52,19 @@ JsonSplitter::Result JsonSplitter::split(TextStream& text, Sink& sink) {
     if (!refill(text)) break;
   }
   result_.complete = state_ == State::kDone;
-  result_.end_offset = base_ + end_;
+  result_.trailing = result_.complete && find_trailing(text);
+  result_.end_offset = base_ + (result_.trailing ? at_ : end_);
   buffer_ = {};
   return result_;
+}
+
+bool JsonSplitter::find_trailing(TextStream& text) {
+  do {
+    // Some writers pad with NULs to a block.
+    while (at_ < end_ && (is_space(buffer_[at_]) || buffer_[at_] == '\0')) ++at_;
+    if (at_ < end_) return true;
+  } while (refill(text));
+  return false;
 }
 
 void JsonSplitter::skip_space() {

@@ -41,7 +41,8 @@ class JsonSplitter {
     uint64_t oversized = 0;
     uint64_t stray_bytes = 0;     // between events, neither white space nor comma
     uint64_t missing_commas = 0;  // between events
-    uint64_t end_offset = 0;      // where the text ended
+    bool trailing = false;        // more than white space follows the last bracket
+    uint64_t end_offset = 0;      // where the text ended, or what is trailing begins
   };
 
   Result split(TextStream& text, Sink& sink);
@@ -51,6 +52,8 @@ class JsonSplitter {
   enum class Step { kAgain, kNeedMore, kStop };
 
   Step step(Sink& sink);
+  // After the last bracket: whether anything but white space follows.
+  bool find_trailing(TextStream& text);
   Step take_key();
   Step take_value(Sink& sink);
   Step take_event(Sink& sink);

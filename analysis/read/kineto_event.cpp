@@ -30,6 +30,13 @@ std::string_view token_of(ondemand::value value) {
   return token;
 }
 
+// A number, or a string that spells one.
+std::string_view number_text_of(ondemand::value value) {
+  const std::string_view token = token_of(value);
+  const bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
+  return quoted ? token.substr(1, token.size() - 2) : token;
+}
+
 bool is_string(std::string_view token) { return !token.empty() && token.front() == '"'; }
 
 // Unescaped; empty if it is not a string.
@@ -292,17 +299,27 @@ const KinetoEvent& KinetoEventParser::parse(std::string_view text) {
       good = id_of(value, event_.tid);
     } else if (key == "ts") {
       once(kSeenTs);
-      event_.ts = token_of(value);
+      event_.ts = number_text_of(value);
     } else if (key == "dur") {
       once(kSeenDur);
-      event_.dur = token_of(value);
+      event_.dur = number_text_of(value);
     } else if (key == "args") {
       once(kSeenArgs);
       if (args_matter(event_)) good = parse_args(value, event_);
     }
     if (!good) return event_;
   }
+  // Whole rows are what is written without a phase, too.
+  if (event_.phase == 0 && !event_.dur.empty()) event_.phase = 'X';
   event_.ok = true;
+  return event_;
+}
+
+const KinetoEvent& KinetoEventParser::parse_whole(std::string_view object,
+                                                  std::string_view end_ts) {
+  parse(object.substr(0, object.size() - JsonSplitter::kPadding));
+  event_.phase = 'X';
+  event_.end_ts = end_ts;
   return event_;
 }
 

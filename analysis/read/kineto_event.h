@@ -31,6 +31,7 @@ struct KinetoEvent {
   KinetoId tid;
   std::string_view ts;  // number as spelled; empty: absent
   std::string_view dur;
+  std::string_view end_ts;  // of a row that was a begin and an end; else empty
 
   // From "args"; absent: nothing.
   std::optional<int64_t> device;
@@ -64,6 +65,8 @@ class KinetoEventParser {
   // `object` may be read 64 bytes past its end (JsonSplitter::kPadding). The views in the
   // result hold until the next call.
   const KinetoEvent& parse(std::string_view object);
+  // A row that began with `object` (ph "B") and ended at `end_ts`, as a whole one.
+  const KinetoEvent& parse_whole(std::string_view object, std::string_view end_ts);
 
  private:
   struct Simd;

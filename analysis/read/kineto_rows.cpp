@@ -8,6 +8,8 @@
 
 #include "analysis/read/call_class.h"
 #include "analysis/read/decimal_time.h"
+#include "analysis/read/kineto_names.h"
+#include "analysis/read/plausible_time.h"
 
 namespace idlescope::read {
 namespace {
@@ -17,81 +19,6 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 }
 bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
-struct CategoryName {
-  std::string_view text;
-  RowKind kind;
-};
-
-// Left to right: today's names first. 2020-21 wrote Operator/Runtime/Kernel/Memcpy/async,
-// 2022 a mixture, 2023 and later cpu_op/cuda_runtime/kernel/gpu_memcpy/ac2g.
-constexpr CategoryName kCategories[] = {
-    {"cpu_op", RowKind::kCpuOp},
-    {"python_function", RowKind::kPython},
-    {"ac2g", RowKind::kIgnored},
-    {"cuda_runtime", RowKind::kCall},
-    {"kernel", RowKind::kKernel},
-    {"cpu_instant_event", RowKind::kIgnored},
-    {"user_annotation", RowKind::kAnnotation},
-    {"cuda_driver", RowKind::kDriverCall},
-    {"gpu_memcpy", RowKind::kCopy},
-    {"gpu_memset", RowKind::kMemset},
-    {"gpu_user_annotation", RowKind::kIgnored},
-    {"fwdbwd", RowKind::kIgnored},
-    {"cuda_sync", RowKind::kSync},
-    {"overhead", RowKind::kOverhead},
-    {"Trace", RowKind::kTrace},
-    {"Operator", RowKind::kCpuOp},
-    {"Runtime", RowKind::kCall},
-    {"Kernel", RowKind::kKernel},
-    {"Memcpy", RowKind::kCopy},
-    {"Memset", RowKind::kMemset},
-    {"async", RowKind::kIgnored},
-    {"async_gpu", RowKind::kIgnored},
-    {"async_cpu_to_gpu", RowKind::kIgnored},
-    {"forward_backward", RowKind::kIgnored},
-    {"external_correlation", RowKind::kIgnored},
-    {"cpu_to_cuda", RowKind::kIgnored},
-    {"cuda_event", RowKind::kIgnored},
-    {"gpu_pm_counter", RowKind::kIgnored},
-    {"collective_comm", RowKind::kIgnored},
-    {"cuda_profiler_range", RowKind::kMissingGpu},
-    {"hip_runtime", RowKind::kCall},
-    {"hip_driver", RowKind::kDriverCall},
-    {"xpu_runtime", RowKind::kCall},
-    {"xpu_driver", RowKind::kDriverCall},
-    {"xpu_sync", RowKind::kIgnored},
-    {"mtia_runtime", RowKind::kUnsupported},
-    {"mtia_ccp_events", RowKind::kUnsupported},
-    {"mtia_workloadd", RowKind::kUnsupported},
-    {"mtia_insight", RowKind::kUnsupported},
-    {"mtia_counters", RowKind::kUnsupported},
-    {"hpu_op", RowKind::kUnsupported},
-    {"privateuse1_runtime", RowKind::kUnsupported},
-    {"privateuse1_driver", RowKind::kUnsupported},
-    {"glow_runtime", RowKind::kUnsupported},
-};
-
-trace::OverheadKind overhead_kind(std::string_view name) {
-  if (name == "Buffer Flush") return trace::OVERHEAD_BUFFER_FLUSH;
-  if (name == "Activity Buffer Request") return trace::OVERHEAD_ACTIVITY_BUFFER_REQUEST;
-  if (name == "Instrumentation") return trace::OVERHEAD_INSTRUMENTATION;
-  if (name == "Resource") return trace::OVERHEAD_RESOURCE;
-  if (name == "Lazy Function Loading") return trace::OVERHEAD_LAZY_FUNCTION_LOADING;
-  if (name == "Command Buffer Full") return trace::OVERHEAD_COMMAND_BUFFER_FULL;
-  if (name == "Driver Compiler") return trace::OVERHEAD_DRIVER_COMPILER;
-  if (name.find("Module Loading") != name.npos) return trace::OVERHEAD_MODULE_LOADING;
-  return trace::OVERHEAD_UNKNOWN;
-}
-
-trace::RangeCategory annotation_category(std::string_view name) {
-  if (starts_with(name, "Optimizer.step#")) return trace::RANGE_OPTIMIZER;
-  if (starts_with(name, "Optimizer.zero_grad#")) return trace::RANGE_ZERO_GRAD;
-  if (starts_with(name, "DistributedDataParallel.forward")) return trace::RANGE_FORWARD;
-  if (starts_with(name, "gloo:") || starts_with(name, "mpi:")) return trace::RANGE_COMMUNICATION;
-  if (ends_with(name, "(dynamo_timed)")) return trace::RANGE_COMPILE;
-  return trace::RANGE_USER;
 }
 
 // "torch/serialization.py(941): save": torch.save, the checkpoint that scripts write.
@@ -108,33 +35,36 @@ int64_t bytes_of_type(std::string_view dtype) {
 
 }  // namespace
 
-RowKind row_kind(std::string_view category) {
-  for (const CategoryName& name : kCategories) {
-    if (name.text.size() == category.size() && name.text == category) return name.kind;
-  }
-  return RowKind::kForeign;
-}
-
 bool KinetoRows::times(const KinetoEvent& event, Ns& begin_ns, Ns& end_ns) {
-  const std::optional<DecimalTime> begin = parse_microseconds(event.ts);
-  if (!begin) {
-    ++evidence_.bad_numbers;
+  const auto bad = [this](std::string_view text) {
+    if (evidence_.bad_numbers++ == 0) evidence_.bad_number = text.substr(0, 40);
     return false;
-  }
-  if (event.dur.empty()) {
+  };
+  const std::optional<DecimalTime> begin = parse_microseconds(event.ts);
+  if (!begin) return bad(event.ts);
+  if (!event.end_ts.empty()) {
+    const std::optional<DecimalTime> end = parse_microseconds(event.end_ts);
+    if (!end) return bad(event.end_ts);
+    end_ns = end->ns;
+  } else if (event.dur.empty()) {
     ++evidence_.no_duration;
     return false;
+  } else {
+    const std::optional<DecimalTime> duration = parse_microseconds(event.dur);
+    if (!duration || __builtin_add_overflow(begin->ns, duration->ns, &end_ns)) {
+      return bad(event.dur);
+    }
   }
-  const std::optional<DecimalTime> duration = parse_microseconds(event.dur);
-  Ns sum = 0;
-  if (!duration || __builtin_add_overflow(begin->ns, duration->ns, &sum)) {
-    ++evidence_.bad_numbers;
-    return false;
-  }
+  ++evidence_.timed;
   evidence_.max_decimals = std::max(evidence_.max_decimals, begin->decimals);
   begin_ns = begin->ns;
-  end_ns = sum;
   return true;
+}
+
+// A kernel without a name is still time of the GPU; a call or range without one says nothing.
+bool KinetoRows::has_name(const KinetoEvent& event) {
+  if (event.name.empty()) ++evidence_.nameless;
+  return !event.name.empty();
 }
 
 uint32_t KinetoRows::thread(const KinetoEvent& event) {
@@ -189,7 +119,7 @@ void KinetoRows::take(const KinetoEvent& event) {
   const RowKind kind = row_kind(event.category);
   if (event.phase != 'X') {
     // Flows and instants carry nothing that the rows they join do not have.
-    if (kind == RowKind::kForeign) note_foreign(event);
+    if (kind == RowKind::kForeign) evidence_.foreign_row(event);
     return;
   }
   switch (kind) {
@@ -234,7 +164,7 @@ void KinetoRows::take(const KinetoEvent& event) {
           (event.pid.text == "CPU functions" || event.pid.text == "CUDA functions")) {
         take_legacy(event);
       } else {
-        note_foreign(event);
+        evidence_.foreign_row(event);
       }
   }
 }
@@ -258,8 +188,7 @@ void KinetoRows::take_legacy(const KinetoEvent& event) {
   ++evidence_.known;
   if (!times(event, begin_ns, end_ns)) return;
   if (event.pid.text == "CPU functions") {
-    builder_.saw(trace::KIND_PYTHON_RANGE);
-    builder_.add_range(event.name, trace::RANGE_FRAMEWORK_OP, thread(event), begin_ns, end_ns);
+    add_host_range(event, /*framework=*/true, begin_ns, end_ns);
     return;
   }
   OpDescriptor op;
@@ -276,7 +205,7 @@ void KinetoRows::take_host_range(const KinetoEvent& event, RowKind kind) {
   ++evidence_.known;
   Ns begin_ns = 0;
   Ns end_ns = 0;
-  if (!times(event, begin_ns, end_ns)) return;
+  if (!has_name(event) || !times(event, begin_ns, end_ns)) return;
   const uint32_t thread_id = thread(event);
   if (event.pid.kind == KinetoId::kNumber) ++rows_by_pid_[event.pid.number];
   if (kind == RowKind::kPython) {
@@ -292,25 +221,32 @@ void KinetoRows::take_host_range(const KinetoEvent& event, RowKind kind) {
     }
     return;
   }
-  // Marks of the profiler itself; before 2021 they were Operator rows.
+  add_host_range(event, kind == RowKind::kCpuOp, begin_ns, end_ns);
+}
+
+// An annotation, or an operator that may be one: before 2021, and today where PyTorch is built
+// without Kineto, the marks of the profiler itself are operator rows.
+void KinetoRows::add_host_range(const KinetoEvent& event, bool framework, Ns begin_ns, Ns end_ns) {
+  const uint32_t thread_id = thread(event);
   if (marks_.take(event.name, thread_id, begin_ns, end_ns) == ImportMarks::Taken::kWhole) return;
   const bool is_step = starts_with(event.name, "ProfilerStep#");
-  const trace::RangeCategory category = annotation_category(event.name);
+  const trace::RangeCategory category = kineto_annotation_category(event.name);
   builder_.saw(trace::KIND_PYTHON_RANGE);
-  builder_.add_range(event.name,
-                     kind == RowKind::kCpuOp && category == trace::RANGE_USER && !is_step
-                         ? trace::RANGE_FRAMEWORK_OP
-                         : category,
-                     thread_id, begin_ns, end_ns);
+  builder_.add_range(
+      event.name,
+      framework && category == trace::RANGE_USER && !is_step ? trace::RANGE_FRAMEWORK_OP : category,
+      thread_id, begin_ns, end_ns);
 }
 
 void KinetoRows::take_call(const KinetoEvent& event, bool driver) {
   ++evidence_.known;
   Ns begin_ns = 0;
   Ns end_ns = 0;
-  if (!times(event, begin_ns, end_ns)) return;
+  if (!has_name(event) || !times(event, begin_ns, end_ns)) return;
   if (event.pid.kind == KinetoId::kNumber) ++rows_by_pid_[event.pid.number];
+  evidence_.called(event.pid);
   const CallName name = classify_call(event.name);
+  if (name.call_class == trace::CALL_LAUNCH) evidence_.launched(end_ns - begin_ns);
   CallDescriptor call;
   call.call_class = name.call_class;
   call.copy_kind = name.copy_kind;
@@ -353,6 +289,7 @@ void KinetoRows::take_op(const KinetoEvent& event, RowKind kind) {
   } else {
     op.kind = trace::OP_KERNEL;
     builder_.saw(trace::KIND_KERNEL);
+    evidence_.ran_kernel(end_ns - begin_ns);
   }
   const uint32_t device_id = device_of(event);
   op.device = builder_.device(device_id);
@@ -374,12 +311,15 @@ void KinetoRows::take_op(const KinetoEvent& event, RowKind kind) {
 }
 
 void KinetoRows::take_collective(const KinetoEvent& event, Ns begin_ns, Ns end_ns) {
-  if (begin_ns > end_ns) return;
+  if (!plausible_span(begin_ns, end_ns)) return;
   Collective collective;
   collective.name = builder_.strings().add(event.collective);
-  collective.bytes = static_cast<uint64_t>(
-      std::max<int64_t>(0, event.elements.value_or(0) * bytes_of_type(event.dtype)));
-  collective.ranks = static_cast<uint32_t>(std::max<int64_t>(0, event.group_size.value_or(0)));
+  int64_t bytes = 0;
+  const bool fits =
+      !__builtin_mul_overflow(event.elements.value_or(0), bytes_of_type(event.dtype), &bytes);
+  collective.bytes = fits && bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+  const int64_t ranks = event.group_size.value_or(0);
+  collective.ranks = ranks > 0 && ranks <= UINT32_MAX ? static_cast<uint32_t>(ranks) : 0;
   collective.correlation = correlation_of(event);
   collective.window = 0;
   collective.begin_ns = begin_ns;
@@ -414,28 +354,7 @@ void KinetoRows::take_overhead(const KinetoEvent& event) {
       event.tid.kind == KinetoId::kNumber && event.tid.number > 0 && event.tid.number <= UINT32_MAX
           ? static_cast<uint32_t>(event.tid.number)
           : 0;
-  builder_.add_overhead({overhead_kind(event.name), thread_id, begin_ns, end_ns});
-}
-
-void KinetoRows::note_foreign(const KinetoEvent& event) {
-  ++evidence_.foreign;
-  const std::string_view name = event.name;
-  if (starts_with(name, "NEGOTIATE_")) evidence_.horovod = true;
-  if (event.category == "POSIX" || event.category == "STDIO" || event.category == "dftracer" ||
-      event.category == "ai_framework") {
-    evidence_.dftracer = true;
-  }
-  if (event.category.empty() && (starts_with(name, "cu") || starts_with(name, "hip")) &&
-      classify_call(name).call_class != trace::CALL_OTHER) {
-    evidence_.cuda_calls_without_category = true;
-  }
-  if (event.phase != 'X' || event.category.empty()) return;
-  if (const auto found = evidence_.foreign_categories.find(event.category);
-      found != evidence_.foreign_categories.end()) {
-    ++found->second;
-  } else if (evidence_.foreign_categories.size() < 16) {
-    evidence_.foreign_categories.emplace(std::string(event.category), 1);
-  }
+  builder_.add_overhead({kineto_overhead_kind(event.name), thread_id, begin_ns, end_ns});
 }
 
 int64_t KinetoRows::main_pid() const {

@@ -104,8 +104,8 @@ tl::unexpected<Fault> unknown_fault(std::string_view bytes, const std::string& p
 }
 
 // sqlite needs the whole file; TextStream bounds what a small one may become.
-Expected<std::string> inflate_all(std::string_view bytes, const std::string& path) {
-  TextStream text(bytes);
+Expected<std::string> inflate_all(ByteSource& source, const std::string& path) {
+  TextStream text(source.pieces(), source.size());
   std::string out;
   constexpr size_t kPiece = size_t{4} << 20;
   while (true) {
@@ -122,23 +122,27 @@ Expected<std::string> inflate_all(std::string_view bytes, const std::string& pat
   return out;
 }
 
-// The importer of JSON inflates as it goes; only its beginning is needed to know it.
-Expected<void> read_gzip(std::string_view bytes, const std::string& path, Recording& recording) {
+// Only the beginning is needed to know what is inside.
+Expected<void> read_gzip(ByteSource& source, const std::string& path, Recording& recording) {
   std::string head(64 << 10, '\0');
-  TextStream text(bytes);
+  TextStream text(source.pieces(), source.size());
   head.resize(text.read(head.data(), head.size()));
-  if (head.empty()) return unknown_fault(bytes, path);
+  if (head.empty()) return unknown_fault(source.head(), path);
   const Sniffed inside = sniff(path, head);
   switch (inside.format) {
     case Format::kJson:
-      return import_kineto(bytes, path, recording);
+      return import_kineto_pieces(source.pieces(), source.size(), path, recording);
     case Format::kSqlite: {
-      auto inflated = inflate_all(bytes, path);
+      auto inflated = inflate_all(source, path);
       if (!inflated) return tl::unexpected(std::move(inflated.error()));
       return import_nsys(*inflated, path, recording);
     }
     case Format::kForeign:
       return foreign_fault(inside, path);
+    case Format::kGzip:
+      return foreign_fault(
+          {Format::kForeign, "a gzip file inside a gzip file", "Unpack it once: gunzip FILE"},
+          path);
     default:
       return unknown_fault(head, path);
   }
@@ -147,28 +151,27 @@ Expected<void> read_gzip(std::string_view bytes, const std::string& path, Record
 Expected<void> read_one(const std::string& path, Recording& recording) {
   auto source = ByteSource::open(path);
   if (!source) return tl::unexpected(std::move(source.error()));
-  const std::string_view bytes = source->bytes();
-  recording.input_bytes += bytes.size();
-  const Sniffed sniffed = sniff(path, bytes);
+  recording.input_bytes += source->size();
+  const Sniffed sniffed = sniff(path, source->head());
   switch (sniffed.format) {
-    case Format::kTrace:
-      return read_trace(bytes, path, recording);
-    case Format::kTextTrace: {
-      auto serialized = serialize_text_trace(bytes, path);
-      if (!serialized) return tl::unexpected(std::move(serialized.error()));
-      return read_trace(*serialized, path, recording);
-    }
-    case Format::kJson:
-      return import_kineto(bytes, path, recording);
-    case Format::kSqlite:
-      return import_nsys(bytes, path, recording);
+    case Format::kJson:  // may be larger than what others should have in memory
+      return import_kineto_pieces(source->pieces(), source->size(), path, recording);
     case Format::kGzip:
-      return read_gzip(bytes, path, recording);
+      return read_gzip(*source, path, recording);
     case Format::kForeign:
       return foreign_fault(sniffed, path);
+    case Format::kUnknown:
+      return unknown_fault(source->head(), path);
     default:
-      return unknown_fault(bytes, path);
+      break;
   }
+  const auto bytes = source->bytes();
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (sniffed.format == Format::kTrace) return read_trace(*bytes, path, recording);
+  if (sniffed.format == Format::kSqlite) return import_nsys(*bytes, path, recording);
+  auto serialized = serialize_text_trace(*bytes, path);
+  if (!serialized) return tl::unexpected(std::move(serialized.error()));
+  return read_trace(*serialized, path, recording);
 }
 
 std::string name_of(Origin origin) {

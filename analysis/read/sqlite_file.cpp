@@ -48,6 +48,12 @@ bool SqliteRow::has(size_t column) const {
   return columns_[column] >= 0 && sqlite3_column_type(statement_, columns_[column]) != SQLITE_NULL;
 }
 
+bool SqliteRow::is_number(size_t column) const {
+  if (columns_[column] < 0) return false;
+  const int type = sqlite3_column_type(statement_, columns_[column]);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 int64_t SqliteRow::integer(size_t column, int64_t otherwise) const {
   return has(column) ? sqlite3_column_int64(statement_, columns_[column]) : otherwise;
 }
@@ -69,6 +75,14 @@ SqliteFile::SqliteFile(std::string_view bytes) : bytes_(bytes) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, kMaxTextBytes);
+  // Bytes 18 and 19 are the write and read versions; 2 is WAL, which a database in memory
+  // cannot be in (sqlite.org/fileformat2.html, 1.3.3).
+  if (bytes_.size() >= 100 && (bytes_[18] == 2 || bytes_[19] == 2)) {
+    was_open_ = true;
+    closed_copy_ = bytes_;
+    closed_copy_[18] = closed_copy_[19] = 1;
+    bytes_ = closed_copy_;
+  }
   // Read-only, not copied and not freed by sqlite, which does not write to it; its interface
   // has no const for that.
   unsigned char* data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes_.data()));

@@ -25,6 +25,7 @@ class SqliteRow {
 
   // Columns in the order they were asked for. Absent or NULL: the default.
   bool has(size_t column) const;
+  bool is_number(size_t column) const;
   int64_t integer(size_t column, int64_t otherwise = 0) const;
   uint32_t id(size_t column) const;            // of what fits 32 bits; else 0
   std::string_view text(size_t column) const;  // valid until the next row; may hold NULs
@@ -44,6 +45,9 @@ class SqliteFile {
 
   // What sqlite said first; empty while all is well.
   const std::string& error() const { return error_; }
+  // Another program had the database open when it was copied (write-ahead log): the latest rows
+  // may be in a file beside it.
+  bool was_open() const { return was_open_; }
   bool has_table(std::string_view name) const;
   const std::vector<std::string>& tables() const { return tables_; }
 
@@ -55,6 +59,8 @@ class SqliteFile {
   void fail();
 
   std::string_view bytes_;
+  std::string closed_copy_;
+  bool was_open_ = false;
   sqlite3* database_ = nullptr;
   std::vector<std::string> tables_;
   std::string error_;

@@ -1,12 +1,14 @@
 // The text of a file in pieces, inflated on the way if it is gzip.
 //
-// In: the bytes of a plain or gzip file (several gzip members are one text). Out: pieces, in
-// order, with a limit on how much a small file may expand to.
+// In: the bytes of a plain or gzip file (several gzip members are one text), at once or piece by
+// piece. Out: pieces of the text, in order, with a limit on how much a small file may expand to.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace idlescope::read {
@@ -17,7 +19,10 @@ inline constexpr uint64_t kMaxInflateFreeBytes = uint64_t{64} << 20;
 
 class TextStream {
  public:
-  explicit TextStream(std::string_view bytes);
+  // Fills up to `size` bytes, returns how many; 0 at the end.
+  using Source = std::function<size_t(char* out, size_t size)>;
+  TextStream(Source source, uint64_t source_bytes);
+  explicit TextStream(std::string_view bytes);  // which must outlive this
   ~TextStream();
   TextStream(const TextStream&) = delete;
   TextStream& operator=(const TextStream&) = delete;
@@ -41,8 +46,16 @@ class TextStream {
   size_t read_plain(char* out, size_t size);
   size_t read_gzip(char* out, size_t size);
 
-  std::string_view bytes_;
+  // Bytes of the source that were read and not used yet; refilled when they are fewer than two
+  // (the length of gzip's mark).
+  std::string_view ahead();
+
+  Source source_;
+  uint64_t source_bytes_;
+  std::string buffer_;
   size_t at_ = 0;
+  size_t end_of_buffer_ = 0;
+  bool source_ended_ = false;
   uint64_t delivered_ = 0;
   End end_ = End::kNotYet;
   std::unique_ptr<Inflater> inflater_;

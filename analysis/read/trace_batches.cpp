@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::read {
 namespace {
 

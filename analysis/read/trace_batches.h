@@ -14,12 +14,6 @@
 
 namespace idlescope::read {
 
-// Times outside ±2^61 ns (73 years) are damage, not times; sums of two cannot overflow.
-inline constexpr Ns kLatestNs = Ns{1} << 61;
-inline bool plausible_span(Ns begin_ns, Ns end_ns) {
-  return begin_ns >= -kLatestNs && begin_ns <= end_ns && end_ns <= kLatestNs;
-}
-
 struct BatchCounts {
   uint64_t records = 0;              // delivered
   uint64_t undecodable = 0;          // batches

@@ -10,6 +10,7 @@
 #include "analysis/read/arrange.h"
 #include "analysis/read/clock_map.h"
 #include "analysis/read/host_chunk.h"
+#include "analysis/read/plausible_time.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/trace_batches.h"
 #include "analysis/read/trace_tables.h"
@@ -63,7 +64,7 @@ class TraceReader {
     tables_.resolve();
     decode_batches();
     decode_host_side();
-    map_device_clock(process_);
+    bad_host_times_ += map_device_clock(process_);
     arrange(process_);
     finish();
     return {};
@@ -208,6 +209,13 @@ class TraceReader {
       ++bad_host_times_;
       return;
     }
+    // Sums of sizes, CPU times and counts must not overflow either.
+    for (int64_t* value : {&added.batch, &added.a, &added.b, &added.c}) {
+      if (*value > kLongestSpanNs || *value < -kLongestSpanNs) {
+        *value = -1;
+        ++odd_values_;
+      }
+    }
     const unsigned names = name_fields(added.kind);
     if (names & kNameA) added.a = resolve_name(added.a);
     if (names & kNameB) added.b = resolve_name(added.b);
@@ -240,10 +248,11 @@ class TraceReader {
   void finish() {
     resolve_edges();
     process_.main_thread = static_cast<uint32_t>(process_.header.process().pid());
-    report_batches(gpu_ops_, op_counts_);
-    report_batches(host_calls_, call_counts_);
+    report_batches(op_counts_);
+    report_batches(call_counts_);
     anomalies_.add_counted(messages::kTraceTimeReversed, path(),
                            op_counts_.bad_times + call_counts_.bad_times + bad_host_times_, true);
+    anomalies_.add_counted(messages::kTraceOddValue, path(), odd_values_, true);
     anomalies_.add_counted(messages::kTraceUnknownKind, path(), unknown_kinds_);
     anomalies_.add_counted(messages::kTraceUncommitted, path(), uncommitted_);
     if (corrupt_reported_ > 10) {
@@ -255,13 +264,12 @@ class TraceReader {
     recording_.origin = Origin::kIdlescope;
   }
 
-  void report_batches(const std::vector<PacketSlice>& batches, const BatchCounts& counts) {
+  void report_batches(const BatchCounts& counts) {
     if (counts.undecodable > 0) corrupt(counts.undecodable_offset, "damaged columns");
     corrupt_reported_ += counts.undecodable > 1 ? counts.undecodable - 1 : 0;
     anomalies_.add_counted(messages::kTraceColumnsUneven, path(), counts.uneven, true);
     anomalies_.add_counted(messages::kTraceDescriptorMissing, path(), counts.missing_descriptors,
                            true);
-    static_cast<void>(batches);
   }
 
   struct RawEdge {
@@ -284,6 +292,7 @@ class TraceReader {
   BatchCounts op_counts_;
   BatchCounts call_counts_;
   uint64_t bad_host_times_ = 0;
+  uint64_t odd_values_ = 0;
   uint64_t unknown_kinds_ = 0;
   uint64_t uncommitted_ = 0;
   uint64_t corrupt_reported_ = 0;
@@ -325,7 +334,7 @@ bool TraceReader::decode_host_packet(const PacketSlice& slice) {
       trace::CounterBatch batch;
       if (!parse(batch)) return false;
       for (const trace::CounterSample& raw : batch.sample()) {
-        if (!plausible_span(raw.time_ns(), raw.time_ns())) {
+        if (!plausible_time(raw.time_ns()) || !plausible_time(raw.value())) {
           ++bad_host_times_;
           continue;
         }

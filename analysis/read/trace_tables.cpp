@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::read {
 namespace {
 
@@ -36,6 +38,11 @@ std::string identity_of(const trace::Device& device, const trace::Process& proce
   return fmt::format("{}/{}/{}", process.host(), process.pid(), device.device_id());
 }
 
+bool plausible(const trace::ClockPair& pair) {
+  return plausible_time(pair.monotonic_ns()) && plausible_time(pair.realtime_ns()) &&
+         plausible_time(pair.cupti_ns());
+}
+
 // cudaStreamLegacy and cudaStreamPerThread, the two special handle values (driver_types.h).
 constexpr uint64_t kLegacyStreamHandle = 1;
 constexpr uint64_t kPerThreadStreamHandle = 2;
@@ -48,7 +55,12 @@ bool TraceTables::add(const PacketSlice& packet) {
       trace::Header header;
       if (!parse(packet.body, header)) return false;
       // Compacted files repeat nothing; a second header is odd, and the first one counts.
-      if (headers_++ == 0) process_.header = std::move(header);
+      if (headers_++ != 0) return true;
+      if (header.has_clock() && !plausible(header.clock())) {
+        header.clear_clock();
+        ++bad_times_;
+      }
+      process_.header = std::move(header);
       return true;
     }
     case Packet::kDeviceFieldNumber:
@@ -96,8 +108,16 @@ bool TraceTables::add(const PacketSlice& packet) {
       }
       return true;
     }
-    case Packet::kClockPairFieldNumber:
-      return parse_into(packet.body, process_.clock_pairs);
+    case Packet::kClockPairFieldNumber: {
+      trace::ClockPair pair;
+      if (!parse(packet.body, pair)) return false;
+      if (plausible(pair)) {
+        process_.clock_pairs.push_back(std::move(pair));
+      } else {
+        ++bad_times_;
+      }
+      return true;
+    }
     case Packet::kLossFieldNumber:
       return parse_into(packet.body, process_.losses);
     case Packet::kStatusFieldNumber:
@@ -276,11 +296,16 @@ void TraceTables::resolve_windows() {
   for (auto& [id, begin] : window_begins_) {
     Window window;
     window.id = id;
-    window.begin_ns = begin.begin_ns();
-    window.end_ns = begin.begin_ns();
+    if (plausible_time(begin.begin_ns())) {
+      window.begin_ns = begin.begin_ns();
+    } else {
+      begin.set_begin_ns(0);
+      ++bad_times_;
+    }
+    window.end_ns = window.begin_ns;
     window.begin = std::move(begin);
     if (const auto end = window_ends_.find(id); end != window_ends_.end()) {
-      window.closed = end->second.end_ns() >= window.begin_ns;
+      window.closed = plausible_span(window.begin_ns, end->second.end_ns());
       if (window.closed) window.end_ns = end->second.end_ns();
       window.end = std::move(end->second);
     }
@@ -303,6 +328,7 @@ void TraceTables::report(Anomalies& anomalies) const {
   anomalies.add_counted(messages::kTraceUnknownPacket, path, unknown_packets_);
   anomalies.add_counted(messages::kTraceNameMissing, path, missing_names_);
   anomalies.add_counted(messages::kTraceIdRepeated, path, repeated_ids_);
+  anomalies.add_counted(messages::kTraceOddValue, path, bad_times_, true);
   if (headers_ > 1) {
     anomalies.add_counted(messages::kTraceHeaderRepeated, path, headers_ - 1, true);
   }

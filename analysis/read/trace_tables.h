@@ -68,6 +68,7 @@ class TraceTables {
   IdIndex windows_;
   std::map<uint32_t, uint32_t> devices_;                       // id -> index
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> streams_;  // (context, id) -> index
+  uint64_t bad_times_ = 0;                                     // of windows and clock pairs
   uint64_t repeated_ids_ = 0;
   uint64_t missing_names_ = 0;
   uint64_t unknown_packets_ = 0;

@@ -1,26 +1,11 @@
-// Fuzzes the native reader: any bytes give a Fault or a Recording that keeps its promises.
+// Fuzzes the native reader.
+#include "analysis/read/trace_reader.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
-#include "analysis/read/recording.h"
-#include "analysis/read/trace_reader.h"
-#include "tests/unit/read/describe.h"
+#include "tests/fuzz/check_recording.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace idlescope;
-  read::Recording recording;
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (!read::read_trace(bytes, "fuzz", recording)) return 0;
-  for (const read::Process& process : recording.processes) {
-    const std::string broken = test::broken_invariant(process);
-    if (!broken.empty()) {
-      std::fprintf(stderr, "%s\n", broken.c_str());
-      std::abort();
-    }
-  }
-  return 0;
+  return idlescope::test::check_reader(data, size, idlescope::read::read_trace);
 }

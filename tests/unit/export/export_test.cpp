@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
+#include <zlib.h>
 
 #include <map>
 #include <set>
@@ -49,11 +50,32 @@ struct Parsed {
   std::map<uint64_t, int> flows_in;
   std::map<std::string, int> slices;  // by name
   std::set<std::string> track_names;
+  std::map<std::string, std::string> notes;  // the last value of each
 };
 
-Parsed parse(const std::string& bytes) {
+// The packets of an export, unpacked.
+perfetto::Trace unpacked(const std::string& bytes) {
+  perfetto::Trace packed;
+  EXPECT_TRUE(packed.ParseFromString(bytes));
   perfetto::Trace trace;
-  EXPECT_TRUE(trace.ParseFromString(bytes));
+  for (const perfetto::TracePacket& packet : packed.packet()) {
+    const std::string& content = packet.compressed_packets();
+    std::string plain(1 << 20, '\0');  // a bundle is half as large
+    uLongf size = plain.size();
+    EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(plain.data()), &size,
+                         reinterpret_cast<const Bytef*>(content.data()), content.size()),
+              Z_OK);
+    perfetto::Trace bundle;
+    EXPECT_TRUE(bundle.ParseFromArray(plain.data(), static_cast<int>(size)));
+    trace.MergeFrom(bundle);
+  }
+  return trace;
+}
+
+Parsed parse(const std::string& bytes) {
+  const perfetto::Trace trace = unpacked(bytes);
+  std::map<uint64_t, std::string> notes;
+  std::map<uint64_t, std::string> texts;
   Parsed out;
   std::map<uint64_t, std::vector<uint64_t>> open;  // per track, times
   std::map<uint64_t, uint64_t> last;
@@ -64,6 +86,15 @@ Parsed parse(const std::string& bytes) {
     first = false;
     for (const auto& name : packet.interned_data().event_names())
       out.names[name.iid()] = name.name();
+    for (const auto& note : packet.interned_data().debug_annotation_names())
+      notes[note.iid()] = note.name();
+    for (const auto& text : packet.interned_data().debug_annotation_string_values())
+      texts[text.iid()] = text.str();
+    for (const auto& note : packet.track_event().debug_annotations()) {
+      std::string& shown = out.notes[notes.at(note.name_iid())];
+      shown = note.has_int_value() ? std::to_string(note.int_value())
+                                   : texts.at(note.string_value_iid());
+    }
     if (packet.has_track_descriptor()) {
       const perfetto::TrackDescriptor& track = packet.track_descriptor();
       EXPECT_TRUE(out.tracks.emplace(track.uuid(), track).second) << "declared twice";
@@ -125,6 +156,8 @@ TEST(Perfetto, HoldsEverythingAndNests) {
   EXPECT_TRUE(parsed.track_names.count("why idle"));
   // Counters: RSS twice (once zero) and the queue depth at every next().
   EXPECT_EQ(parsed.counters, 32u);
+  EXPECT_EQ(parsed.notes.count("correlation"), 1u);
+  EXPECT_EQ(parsed.notes.at("evidence").size(), 1u);
   // Every launch hands one flow to one kernel.
   EXPECT_EQ(parsed.flows_out.size(), 62u);
   EXPECT_EQ(parsed.flows_in, parsed.flows_out);

@@ -11,7 +11,8 @@ except ImportError:
     print("skipped: the perfetto Python package is not installed")
     sys.exit(77)
 
-TYPES = {"int64": 3, "uint64": 4, "int32": 5, "fixed64": 6, "string": 9, "uint32": 13}
+TYPES = {"int64": 3, "uint64": 4, "int32": 5, "fixed64": 6, "string": 9, "uint32": 13,
+         "bytes": 12}
 
 
 def find_message(name):

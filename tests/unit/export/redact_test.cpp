@@ -22,7 +22,29 @@ TEST(Redactor, PathsAndUrls) {
   EXPECT_EQ(redactor.text("open(\"/data/x y/z\")"), "open(\"dir3/x dir4/z\")");
   EXPECT_EQ(redactor.host("node17"), "host1");
   EXPECT_EQ(redactor.text("lost contact to node17"), "lost contact to host1");
+  EXPECT_EQ(redactor.text("rendezvous node17:29500, gpu-node17"),
+            "rendezvous host1:29500, gpu-node17");
   EXPECT_EQ(redactor.text(""), "");
+}
+
+// What a name in a trace may hold beside a plain path.
+TEST(Redactor, NothingOfAPersonIsLeft) {
+  Redactor redactor;
+  EXPECT_EQ(redactor.host("node17.cluster.example"), "host1");
+  for (const char* text :
+       {"/home/jane doe/job/train.py:41 loop", "/home/jane/test_x.py::test_y[1]", "~/jane/x.sh",
+        "C:\\Users\\jane\\train.py:3", "mail jane@example.org now",
+        "git@example.org:jane/private.git", "https://jane:secret@example.org/x?key=secret",
+        "tcp://node17:29500", "store on node17.cluster.example:29500", "node17",
+        "rank 0 at 10.1.2.3:29500", "load(/home/jane/a.pt)", "path=/home/jane/a.pt",
+        "file:///home/jane/a.pt"}) {
+    const std::string got = redactor.text(text);
+    for (const char* leak : {"jane", "doe/", "node17", "cluster", "secret", "10.1.2.3", "home"}) {
+      EXPECT_EQ(got.find(leak), std::string::npos) << text << " -> " << got;
+    }
+  }
+  EXPECT_EQ(redactor.text("/home/jane doe/job/train.py:41 loop"), "dir1/train.py:41 loop");
+  EXPECT_EQ(redactor.text("gemm_128x64 1.2.3"), "gemm_128x64 1.2.3") << "a version";
 }
 
 trace::Trace sample() {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/read/plausible_time.h"
+
 namespace idlescope::test {
 namespace {
 
@@ -60,7 +62,7 @@ std::string broken_invariant(const Process& process) {
   const auto& calls = process.calls;
   for (size_t i = 0; i < process.ops.size(); ++i) {
     const Op& op = process.ops[i];
-    if (op.begin_ns > op.end_ns) return "an op ends before it begins";
+    if (!read::plausible_span(op.begin_ns, op.end_ns)) return "times of an op";
     if (op.descriptor >= process.op_descriptors.size()) return "op.descriptor out of range";
     if (op.window != kNone && op.window >= process.windows.size()) return "op.window";
     const auto& descriptor = process.op_descriptors[op.descriptor];
@@ -81,7 +83,7 @@ std::string broken_invariant(const Process& process) {
   }
   for (size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
-    if (call.begin_ns > call.end_ns) return "a call ends before it begins";
+    if (!read::plausible_span(call.begin_ns, call.end_ns)) return "times of a call";
     if (call.descriptor >= process.call_descriptors.size()) return "call.descriptor";
     if (call.begin_ns < process.first_ns || call.end_ns > process.last_ns) return "extent";
     const uint32_t thread = process.call_descriptors[call.descriptor].thread_id;
@@ -103,7 +105,7 @@ std::string broken_invariant(const Process& process) {
   }
   for (size_t i = 0; i < process.host_events.size(); ++i) {
     const auto& event = process.host_events[i];
-    if (event.begin_ns > event.end_ns) return "an event ends before it begins";
+    if (!read::plausible_span(event.begin_ns, event.end_ns)) return "times of an event";
     if (i == 0) continue;
     const auto& before = process.host_events[i - 1];
     if (std::make_tuple(before.thread_id, before.begin_ns, -before.end_ns) >
@@ -113,6 +115,9 @@ std::string broken_invariant(const Process& process) {
   }
   for (const auto& window : process.windows) {
     if (window.end_ns < window.begin_ns) return "a window ends before it begins";
+    if (!read::plausible_time(window.begin_ns) || !read::plausible_time(window.end_ns)) {
+      return "times of a window";
+    }
   }
   return "";
 }

@@ -1,13 +1,9 @@
-// The PyTorch profiler importer: dialects, exact times, damage, foreign files, limits.
+// The PyTorch profiler importer: dialects, exact times, what rows mean.
 #include "analysis/read/kineto_json.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <zlib.h>
 
-#include <cstdio>
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -16,65 +12,12 @@
 #include "analysis/read/decimal_time.h"
 #include "analysis/read/recording.h"
 #include "proto/messages.h"
-#include "tests/unit/read/describe.h"
+#include "tests/unit/read/kineto_text.h"
 
 namespace idlescope::read {
 namespace {
 
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-struct Imported {
-  Recording recording;
-  Expected<void> done;
-  const Process& process() const { return recording.processes.at(0); }
-  uint64_t anomaly(const messages::Message& message) const {
-    uint64_t count = 0;
-    for (const Anomaly& entry : recording.anomalies) {
-      if (entry.message.id == message.id) count += entry.count;
-    }
-    return count;
-  }
-};
-
-Imported import(const std::string& text, const std::string& path = "x.json") {
-  Imported result;
-  result.done = import_kineto(text, path, result.recording);
-  for (const Process& process : result.recording.processes) {
-    EXPECT_EQ(test::broken_invariant(process), "");
-  }
-  return result;
-}
-
-std::string call(int corr, const std::string& ts, const std::string& dur,
-                 const char* name = "cudaLaunchKernel") {
-  return fmt::format(
-      R"({{"ph":"X","cat":"cuda_runtime","name":"{}","pid":9,"tid":9,"ts":{},"dur":{},)"
-      R"("args":{{"cbid":211,"correlation":{}}}}})",
-      name, ts, dur, corr);
-}
-std::string kernel(int corr, const std::string& ts, const std::string& dur) {
-  return fmt::format(
-      R"({{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{},"dur":{},"args":)"
-      R"({{"device":0,"context":1,"stream":7,"correlation":{},"registers per thread":38,)"
-      R"("shared memory":16,"grid":[50,2,1],"block":[256,1,1]}}}})",
-      ts, dur, corr);
-}
-std::string object(const std::string& events, const std::string& before = R"("schemaVersion":1,)",
-                   const std::string& after = "") {
-  return "{" + before + R"("traceEvents":[)" + events + "]" + after + "}";
-}
+using namespace kineto_text;
 
 TEST(Kineto, KernelsMeetTheirLaunch) {
   const Imported got = import(object(call(5, "100", "10") + "," + kernel(5, "120", "30")));
@@ -262,172 +205,66 @@ TEST(Kineto, CollectivesOfKernelRows) {
   EXPECT_EQ(got.recording.strings[collective.name], "allreduce");
 }
 
-// ---- damage
-
-TEST(KinetoDamage, EveryPrefixOfAFileIsReadable) {
-  const std::string text = object(call(5, "100", "10") + ",\n" + kernel(5, "120", "30"),
-                                  R"("schemaVersion":1,"trace":{"a":["x",{}]},)");
-  for (size_t size = 1; size < text.size(); ++size) {
-    const Imported got = import(text.substr(0, size));
-    if (got.done) {
-      EXPECT_TRUE(got.recording.truncated) << size;
-      EXPECT_EQ(got.anomaly(messages::kJsonTruncated), 1u);
-    }
-  }
-}
-
-TEST(KinetoDamage, OneBrokenEventCostsOneEvent) {
-  const std::string broken =
-      R"({"ph":"X","cat":"kernel","name":"lost quote,"pid":0,"tid":7,"ts":1,"dur":1})";
-  const std::string text = "{\"schemaVersion\":1,\"traceEvents\":[\n" + kernel(1, "10", "1") +
-                           ",\n" + broken + ",\n" + kernel(2, "20", "1") + ",\n" +
-                           kernel(3, "30", "1") + "\n]}";
-  const Imported got = import(text);
-  ASSERT_TRUE(got.done) << got.done.error().text();
-  EXPECT_EQ(got.process().ops.size(), 3u);
-  EXPECT_EQ(got.anomaly(messages::kJsonBadEvents), 1u);
-}
-
-TEST(KinetoDamage, TrailingCommaInsideArgsIsOneBadEventAtMost) {
-  const Imported got =
-      import(object(R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"args":{"a":1,}},)" +
-                    kernel(2, "20", "1")));
-  ASSERT_TRUE(got.done);
-  EXPECT_GE(got.process().ops.size(), 1u);
-}
-
-TEST(KinetoDamage, NanNegativeHugeAndMissing) {
-  const Imported got = import(object(
-      kernel(1, "10", "1") + "," + kernel(2, "NaN", "1") + "," + kernel(3, "20", "-5") + "," +
-      kernel(4, "30", "1e300") + "," + kernel(5, "Infinity", "1") + "," +
-      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5},)"
-      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":50,"dur":1,)"
-      R"("args":{"correlation":10159970886766084423}},)"
-      R"({"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":0,"tid":1,"ts":200,"dur":100,)"
-      R"("args":{"Comms Id":10159970886766084423}})"));
-  ASSERT_TRUE(got.done);
-  EXPECT_EQ(got.process().ops.size(), 2u);
-  EXPECT_EQ(got.anomaly(messages::kImportBadNumbers), 4u);
-  EXPECT_EQ(got.anomaly(messages::kImportBadTimes), 1u);
-  EXPECT_EQ(got.anomaly(messages::kImportHugeIds), 1u);
-  EXPECT_EQ(got.process().ops[1].call, kNone);
-}
-
-TEST(KinetoDamage, RepeatedKeysAndRecords) {
-  const std::string twice =
-      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"ts":99,"dur":1})";
-  const Imported got =
-      import(object(twice + "," + kernel(1, "10", "5") + "," + kernel(1, "10", "5")));
-  ASSERT_TRUE(got.done);
-  EXPECT_EQ(got.anomaly(messages::kJsonRepeatedKeys), 1u);
-  EXPECT_EQ(got.anomaly(messages::kImportRepeated), 1u);
-  ASSERT_EQ(got.process().ops.size(), 2u);
-  EXPECT_EQ(got.process().ops[1].begin_ns, 99'000);
-}
-
-TEST(KinetoDamage, DeepNestingAndEmptyEvents) {
-  const std::string deep =
-      R"({"ph":"X","args":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  const Imported got = import(object(deep + ",{}," + kernel(1, "10", "5") + ",{}"));
-  ASSERT_TRUE(got.done);
-  EXPECT_EQ(got.process().ops.size(), 1u);
-}
-
-TEST(KinetoDamage, AnEventLargerThanTheLimitIsSkipped) {
-  const std::string huge = R"({"ph":"X","cat":"kernel","name":")" + std::string(9u << 20, 'x') +
-                           R"(","pid":0,"tid":7,"ts":1,"dur":1})";
-  const Imported got = import(object(huge + "," + kernel(1, "10", "5")));
-  ASSERT_TRUE(got.done);
-  EXPECT_EQ(got.process().ops.size(), 1u);
-  EXPECT_EQ(got.anomaly(messages::kJsonBadEvents), 1u);
-}
-
-TEST(KinetoDamage, CutGzipKeepsWhatWasRead) {
-  std::string events = kernel(1, "10", "1");
-  for (int i = 2; i < 4000; ++i) events += ",\n" + kernel(i, std::to_string(i * 10), "1");
-  std::string packed = gzip(object(events));
-  packed.resize(packed.size() / 2);
-  const Imported got = import(packed, "x.json.gz");
-  ASSERT_TRUE(got.done);
-  EXPECT_GT(got.process().ops.size(), 100u);
-  EXPECT_EQ(got.anomaly(messages::kGzipDamaged), 1u);
-  EXPECT_TRUE(got.recording.truncated);
-}
-
-TEST(KinetoDamage, GzipBombIsRefusedQuickly) {
-  const std::string packed = gzip(R"({"traceEvents":[)" + std::string(120u << 20, ' ') + "]}");
-  ASSERT_LT(packed.size(), size_t{1} << 20);
-  const Imported got = import(packed, "x.json.gz");
-  ASSERT_FALSE(got.done);
-  EXPECT_EQ(got.done.error().message.id, "expands-too-much");
-}
-
-// The stated bound: the tables plus 24 MiB, whatever the size of the text. 64 MiB of rows that
-// leave nothing behind must pass in 24 MiB more than the process has.
-TEST(KinetoLimits, MemoryDoesNotGrowWithTheText) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "address space is not what it seems under AddressSanitizer";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "address space is not what it seems under AddressSanitizer";
-#endif
-#endif
-  std::string events;
-  for (uint64_t i = 0; events.size() < (64u << 20); ++i) {
-    events +=
-        fmt::format(R"({{"ph":"s","id":{},"pid":9,"tid":{},"ts":{},"cat":"ac2g","name":"ac2g"}},)",
-                    i, i * 7919 % 1000, i * 104729);
-    events += '\n';
-  }
-  const std::string packed = gzip(object(events + kernel(1, "10", "5")));
-  events = std::string();
-  const pid_t child = fork();
-  if (child == 0) {
-    std::FILE* statm = std::fopen("/proc/self/statm", "r");
-    unsigned long pages = 0;
-    if (statm == nullptr || std::fscanf(statm, "%lu", &pages) != 1) _exit(3);
-    std::fclose(statm);
-    const rlim_t limit = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (24u << 20);
-    const rlimit bound{limit, limit};
-    if (setrlimit(RLIMIT_AS, &bound) != 0) _exit(4);
-    Recording recording;
-    const auto done = import_kineto(packed, "x.json.gz", recording);
-    _exit(done && recording.processes[0].ops.size() == 1 ? 0 : 5);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-}
-
-// ---- foreign files
-
-TEST(KinetoForeign, EachIsNamed) {
-  const auto what = [](const std::string& text) {
-    const Imported got = import(text);
-    EXPECT_FALSE(got.done);
-    return got.done ? std::string() : got.done.error().text();
+// Tools that filter or merge profiles write a begin and an end for each row.
+TEST(Kineto, BeginsAndEndsAreJoined) {
+  const auto pair = [](const std::string& row, const std::string& end) {
+    std::string begin = row;
+    begin.replace(begin.find("\"X\""), 3, "\"B\"");
+    const size_t dur = begin.find(",\"dur\":");
+    begin.erase(dur, begin.find(',', dur + 1) - dur);
+    return begin + R"(,{"ph":"E","pid":)" + (row.find("\"kernel\"") != row.npos ? "0" : "9") +
+           R"(,"tid":)" + (row.find("\"kernel\"") != row.npos ? "7" : "9") + R"(,"ts":)" + end +
+           "}";
   };
-  EXPECT_NE(what(R"({"traceEvents":[{"ph":"M","pid":0,"name":"process_name","args":{"name":)"
-                 R"("/device:GPU:0"}},{"ph":"X","pid":0,"tid":1,"ts":1,"dur":1,"name":"k"},{}]})")
-                .find("TensorFlow"),
-            std::string::npos);
-  EXPECT_NE(what("[\n{\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,"
-                 "\"ph\":\"X\",\"args\":{}}\n")
-                .find("DFTracer"),
-            std::string::npos);
-  EXPECT_NE(what(R"([{"ph":"B","name":"NEGOTIATE_ALLREDUCE","ts":1,"pid":1}])").find("Horovod"),
-            std::string::npos);
-  EXPECT_NE(what(R"({"traceEvents":[{"pid":1,"tid":1,"ts":1.5,"ph":"X","name":"cuMemAlloc_v2",)"
-                 R"("dur":2}]})")
-                .find("CUDA calls"),
-            std::string::npos);
-  EXPECT_NE(what(object(R"({"ph":"X","cat":"mtia_runtime","name":"x","pid":1,"tid":1,"ts":1,)"
-                        R"("dur":1})"))
-                .find("accelerator"),
-            std::string::npos);
-  EXPECT_NE(what(R"({"name":"a-package","version":"1.0"})").find("traceEvents"), std::string::npos);
-  EXPECT_NE(what(object("")).find("without a single event"), std::string::npos);
+  const Imported got = import(
+      object(R"({"ph":"B","cat":"cpu_op","name":"outer","pid":9,"tid":9,"ts":90},)" +
+             pair(call(5, "100", "1"), "110.5") + "," + pair(kernel(5, "120", "1"), "150") + "," +
+             R"({"ph":"E","pid":9,"tid":9,"ts":160},{"ph":"E","pid":9,"tid":9,"ts":170})"));
+  ASSERT_TRUE(got.done) << got.done.error().text();
+  ASSERT_EQ(got.process().ops.size(), 1u);
+  EXPECT_EQ(got.process().ops[0].end_ns, 150'000);
+  EXPECT_EQ(got.process().ops[0].call, 0u);
+  EXPECT_EQ(got.process().calls[0].end_ns, 110'500);
+  ASSERT_EQ(got.process().host_events.size(), 1u);
+  EXPECT_EQ(got.process().host_events[0].end_ns, 160'000);
+  EXPECT_EQ(got.anomaly(messages::kImportUnpaired), 1u);
+}
+
+TEST(Kineto, TimesInStringsListsOfCategoriesAndRowsWithoutPhase) {
+  std::string in_strings = kernel(5, "\"120\"", "\"30.25\"");
+  in_strings.erase(in_strings.find("\"ph\":\"X\","), 9);
+  std::string two = call(5, "100", "10");
+  two.replace(two.find("cuda_runtime"), 12, "cuda_runtime,gpu");
+  const Imported got = import(object(two + "," + in_strings));
+  ASSERT_TRUE(got.done) << got.done.error().text();
+  ASSERT_EQ(got.process().ops.size(), 1u);
+  EXPECT_EQ(got.process().ops[0].end_ns, 150'250);
+  EXPECT_EQ(got.process().ops[0].call, 0u);
+}
+
+// PyTorch without Kineto (Debian's, 2023) writes the dialect of 2019 with steps and loaders in it.
+TEST(Kineto, StepsAndLoadersOfTheOldDialect) {
+  const auto row = [](const char* name, int begin, int dur) {
+    return fmt::format(
+        R"({{"name":"{}","ph":"X","ts":{},"dur":{},"tid":1,"pid":"CPU functions","args":{{}}}})",
+        name, begin, dur);
+  };
+  const Imported got =
+      import("[" + row("ProfilerStep#0", 10, 100) + "," +
+             row("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 11, 30) + "," +
+             row("aten::add", 50, 3) + "," + row("Optimizer.step#SGD.step", 90, 10) + "]");
+  ASSERT_TRUE(got.done) << got.done.error().text();
+  std::map<int, int> kinds;
+  for (const HostEvent& event : got.process().host_events) ++kinds[event.kind];
+  EXPECT_EQ(kinds[trace::EVENT_STEP], 3);  // begin and end of the step, the optimizer's
+  EXPECT_EQ(kinds[trace::EVENT_LOADER_NEXT], 1);
+  EXPECT_EQ(kinds[trace::EVENT_RANGE], 3);
+}
+
+TEST(Kineto, BaseTimeOfAbsoluteStampsIsNotAdded) {
+  const Imported got = import(object(kernel(1, "1712195495505543", "1"), "",
+                                     R"(,"baseTimeNanoseconds":1735632360000000000)"));
+  EXPECT_EQ(got.process().ops[0].begin_ns, 1712195495505543000);
 }
 
 TEST(CallClass, NamesOfCudaAndHip) {

@@ -6,8 +6,11 @@
 
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/read/recording.h"
+#include "proto/messages.h"
 #include "tests/unit/read/describe.h"
 
 namespace idlescope::read {
@@ -82,6 +85,70 @@ TEST(Nsys, KernelsMeetTheirLaunch) {
   EXPECT_TRUE(process.windows[0].records(trace::KIND_KERNEL));
   EXPECT_FALSE(process.windows[0].records(trace::KIND_MEMCPY));
   EXPECT_FALSE(process.windows[0].records(trace::KIND_NVTX));
+}
+
+uint64_t anomaly(const Imported& got, const messages::Message& message) {
+  uint64_t count = 0;
+  for (const Anomaly& entry : got.recording.anomalies) {
+    if (entry.message.id == message.id) count += entry.count;
+  }
+  return count;
+}
+
+// A missing time read as 0 makes a kernel that runs from the start of the session.
+TEST(Nsys, RowsWithoutTimesAreLeftOut) {
+  const Imported got = import(database(
+      base() + kOneKernel +
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, globalPid) VALUES(NULL,500,5<<24);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, globalPid) VALUES('abc',500,5<<24);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(NULL,90,0,(5<<24)|5,43,2);"));
+  ASSERT_TRUE(got.done);
+  EXPECT_EQ(got.recording.processes[0].ops.size(), 1u);
+  EXPECT_EQ(got.recording.processes[0].calls.size(), 1u);
+  EXPECT_EQ(anomaly(got, messages::kImportBadNumbers), 3u);
+  const Imported no_start = import(database(base() + kOneKernel +
+                                            "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN "
+                                            "start TO begin;"));
+  ASSERT_TRUE(no_start.done);
+  EXPECT_TRUE(no_start.recording.processes[0].ops.empty());
+}
+
+TEST(Nsys, CallsWithoutNamesAreNoEvidence) {
+  const Imported got = import(database(base() + kOneKernel + "DROP TABLE StringIds;"));
+  ASSERT_TRUE(got.done);
+  EXPECT_TRUE(got.recording.processes[0].calls.empty());
+  EXPECT_FALSE(got.recording.processes[0].windows[0].records(trace::KIND_CALL_SYNC));
+  EXPECT_EQ(anomaly(got, messages::kNsysNoNames), 1u);
+}
+
+TEST(Nsys, ADatabaseThatWasOpenIsRead) {
+  std::string bytes = database(base() + kOneKernel);
+  bytes[18] = bytes[19] = 2;  // write-ahead log
+  const Imported got = import(bytes);
+  ASSERT_TRUE(got.done) << got.done.error().text();
+  EXPECT_EQ(got.recording.processes[0].ops.size(), 1u);
+  EXPECT_EQ(anomaly(got, messages::kNsysOpen), 1u);
+}
+
+// poll() on the thread that launches is no CPU time of it; other threads and ioctl do not count.
+TEST(Nsys, SleepsOfTheLaunchingThreadStopItsCpuClock) {
+  const Imported got = import(
+      database(base() + kOneKernel +
+               "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(10100,10110,0,(5<<24)|5,43,2);"
+               "INSERT INTO StringIds VALUES(20,'poll'),(21,'ioctl'),(22,'read');"
+               "CREATE TABLE OSRT_API(start INT, end INT, globalTid INT, nameId INT);"
+               "INSERT INTO OSRT_API VALUES(1000,9000,(5<<24)|5,20),(2000,3000,(5<<24)|5,22),"
+               "(9200,9900,(5<<24)|5,21),(500,9000,(5<<24)|77,20),(500,9000,(9<<24)|9,20);"));
+  ASSERT_TRUE(got.done) << got.done.error().text();
+  std::vector<std::pair<Ns, int64_t>> clock;
+  for (const HostEvent& event : got.recording.processes[0].host_events) {
+    ASSERT_EQ(event.kind, trace::EVENT_THREAD_CPU);
+    EXPECT_EQ(event.thread_id, 5u);
+    clock.emplace_back(event.begin_ns, event.a);
+  }
+  const std::vector<std::pair<Ns, int64_t>> expected = {
+      {110, 0}, {1000, 890}, {9000, 890}, {10100, 1990}};
+  EXPECT_EQ(clock, expected);
 }
 
 TEST(Nsys, OldSchemaWithoutManyColumns) {

@@ -1,16 +1,20 @@
 // The door: files, directories, foreign and damaged input, dump, text traces.
 #include "analysis/read/read.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
+#include "analysis/read/byte_source.h"
 #include "analysis/read/dump.h"
+#include "analysis/read/kineto_json.h"
 #include "analysis/read/recording.h"
 #include "analysis/read/text_trace.h"
 #include "tests/unit/read/build_trace.h"
+#include "tests/unit/read/gzip.h"
 
 namespace idlescope::read {
 namespace {
@@ -48,7 +52,7 @@ TEST_F(ReadPaths, MissingEmptyRandomAndEmptyDirectory) {
   EXPECT_EQ(fault({write("random", "\x93\x42\x17 nonsense")}).message.id, "not-a-trace");
   fs::create_directory(directory_ / "sub");
   EXPECT_EQ(fault({(directory_ / "sub").string()}).message.id, "directory-empty");
-  EXPECT_EQ(fault({write("zeros.istrace", std::string(4096, '\0'))}).message.id, "not-a-trace");
+  EXPECT_EQ(fault({write("zeros.istrace", std::string(4096, '\0'))}).message.id, "foreign-file");
 }
 
 TEST_F(ReadPaths, ForeignFilesAreNamedWithWhatToDo) {
@@ -61,6 +65,35 @@ TEST_F(ReadPaths, ForeignFilesAreNamedWithWhatToDo) {
   EXPECT_EQ(xplane.message.id, "foreign-file");
   EXPECT_NE(xplane.text().find("XPlane"), std::string::npos);
   EXPECT_EQ(fault({write("model.pt", "PK\x03\x04zzzz")}).message.id, "foreign-file");
+}
+
+TEST_F(ReadPaths, OtherContainersAndTextsAreNamed) {
+  std::string tar(512, '\0');
+  tar.replace(0, 6, "a.json");
+  tar.replace(257, 5, "ustar");
+  const struct {
+    const char* name;
+    std::string content;
+    const char* what;
+  } cases[] = {
+      {"powershell.json", std::string("\xFF\xFE{\0", 4), "UTF-16"},
+      {"ranks.tar", tar, "tar archive"},
+      {"page", " \n<!DOCTYPE html><html>", "HTML"},
+      {"train.py", "import torch\n", "record -- python"},
+      {"stats.csv", "Time (%),Total\n1,2\n", "text table"},
+      {"notes", "hello\n", "text file"},
+      {"zeros", std::string(100, '\0'), "zero bytes"},
+      {"x.qdrep", std::string("\x01\x02\x03\x00", 4), "no Nsight Systems report"},
+      // packet { trusted_packet_sequence_id: 1 track_descriptor { uuid: 1 } }
+      {"run.pftrace", std::string("\x0A\x07\x50\x01\xE2\x03\x02\x08\x01", 9), "Perfetto"},
+  };
+  for (const auto& one : cases) {
+    const Fault got = fault({write(one.name, one.content)});
+    EXPECT_EQ(got.message.id, "foreign-file") << one.name;
+    EXPECT_NE(got.text().find(one.what), std::string::npos) << got.text();
+  }
+  EXPECT_EQ(fault({write("junk", std::string(64, '\xFF'))}).message.id, "not-a-trace");
+  EXPECT_EQ(fault({"/dev/zero"}).message.id, "file-missing") << "a device has no end";
 }
 
 TEST_F(ReadPaths, DirectoryReadsAllTracesAndSkipsBadOnesAloud) {
@@ -76,6 +109,51 @@ TEST_F(ReadPaths, DirectoryReadsAllTracesAndSkipsBadOnesAloud) {
   ASSERT_EQ(read->anomalies.size(), 1u);
   EXPECT_EQ(read->anomalies[0].message.id, "file-skipped");
   EXPECT_TRUE(read->anomalies[0].affects_conclusions);
+}
+
+// A profile is read in pieces, never mapped: it may be cut while it is read.
+TEST_F(ReadPaths, AProfileThatShrinksWhileItIsReadIsOneThatWasCut) {
+  std::string text = R"({"schemaVersion":1,"traceEvents":[)";
+  for (int i = 0; text.size() < (4u << 20); ++i) {
+    text += R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"dur":1,"ts":)" +
+            std::to_string(i * 10) + "},\n";
+  }
+  const std::string path = write("x.json", text + "{}]}");
+  auto source = ByteSource::open(path);
+  ASSERT_TRUE(source);
+  size_t pieces = 0;
+  Recording recording;
+  const auto cut_short = [&, next = source->pieces()](char* out, size_t size) mutable {
+    if (++pieces == 2) fs::resize_file(path, 1 << 20);
+    return next(out, size);
+  };
+  const auto done = import_kineto_pieces(cut_short, source->size(), path, recording);
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(recording.truncated);
+  EXPECT_GT(recording.processes[0].ops.size(), 1000u);
+}
+
+TEST_F(ReadPaths, GzipInPiecesOfAnySize) {
+  const std::string text = R"({"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"kernel","name":)"
+                           R"("k","pid":0,"tid":7,"dur":1,"ts":5}]})";
+  for (const size_t cut : {size_t{1}, size_t{10}, text.size() - 1}) {
+    const std::string packed = test::gzip(text.substr(0, cut)) + test::gzip(text.substr(cut));
+    for (const size_t most : {1, 2, 3, 1000}) {
+      Recording recording;
+      std::string_view rest = packed;
+      const auto done = import_kineto_pieces(
+          [&](char* out, size_t size) {
+            const size_t got = std::min({size, most, rest.size()});
+            rest.copy(out, got);
+            rest.remove_prefix(got);
+            return got;
+          },
+          packed.size(), "x.json.gz", recording);
+      ASSERT_TRUE(done) << done.error().text();
+      EXPECT_EQ(recording.processes[0].ops.size(), 1u);
+      EXPECT_TRUE(recording.anomalies.empty()) << cut << " " << most;
+    }
+  }
 }
 
 TEST_F(ReadPaths, DirectoryWithOnlyBadFilesIsAFault) {
