@@ -1,9 +1,9 @@
 // truth::Truth of a run: labels, verdict, limiter, step boundaries, counterfactuals.
 #include <algorithm>
-#include <map>
 
 #include "analysis/simulate/loop_program.h"
 #include "analysis/simulate/scenario.h"
+#include "analysis/simulate/verdict_shares.h"
 
 namespace idlescope::simulate {
 namespace {
@@ -17,37 +17,17 @@ constexpr double kVerdict = 0.10;  // analysis A6 with amendment 16
 constexpr double kHealthy = 0.50;
 constexpr double kUnderfilled = 0.5;
 
-Verdict verdict_of(Leaf leaf) {
-  if (leaf == report::DATA_STARTUP || leaf == report::STARTUP_LEAF) return report::STARTUP;
-  if (leaf >= report::DATA_STARTUP && leaf <= report::DATA_UNSEEN) return report::DATA;
-  if (leaf == report::BUSY_COPY_EXPOSED ||
-      (leaf >= report::XFER_PAGEABLE && leaf <= report::XFER_OTHER)) {
-    return report::TRANSFER;
-  }
-  if (leaf >= report::SYNC_SCALAR && leaf <= report::SYNC_IMPLICIT) return report::SYNC;
-  if (leaf == report::BUSY_COMM_EXPOSED ||
-      (leaf >= report::COMM_TRANSFER && leaf <= report::COMM_UNVERIFIED)) {
-    return report::COMM;
-  }
-  if (leaf == report::LAUNCH_LEAF || leaf == report::DISPATCH) return report::LAUNCH;
-  if (leaf >= report::HOST_OPTIMIZER && leaf <= report::HOST_EVALUATION) return report::HOST;
-  if (leaf >= report::COMPILE_MODULE && leaf <= report::COMPILE_CAPTURE) return report::COMPILE;
-  if (leaf >= report::ALLOC_DEVICE && leaf <= report::ALLOC_LOCK) return report::ALLOC;
-  if (leaf == report::CKPT) return report::PERIODIC;
-  return report::COMPUTE;
-}
-
 // Time-weighted share of the SMs that the rank's kernels can fill.
 double fill(const Program& program, uint16_t rank) {
-  double filled = 0;
-  double total = 0;
+  int64_t filled = 0;  // integers: the same sum on every machine
+  int64_t total = 0;
+  int64_t sms = program.machine.sm_count;
   for (const OpSpec& op : program.ops) {
     if (op.rank != rank || op.kind != trace::OP_KERNEL || op.communication) continue;
-    auto ns = static_cast<double>(op.duration_ns);
-    filled += ns * std::min(1.0, static_cast<double>(op.grid) / program.machine.sm_count);
-    total += ns;
+    filled += scale(op.duration_ns, std::min<int64_t>(sms, op.grid), sms);
+    total += op.duration_ns;
   }
-  return total > 0 ? filled / total : 1;
+  return total > 0 ? static_cast<double>(filled) / static_cast<double>(total) : 1;
 }
 
 // A6 on true shares, largest first.
@@ -104,46 +84,22 @@ void add_device(const Scenario& scenario, const Program& program, const Executio
     w->set_begin_ns(kRecordingBase + window.begin_ns);
     w->set_end_ns(kRecordingBase + window.end_ns);
   }
-  std::vector<Ns> ends;
   for (const StepMark& mark : program.steps) {
     if (mark.rank != rank || !mark.macro) continue;
-    Ns host = run.mark_end_ns[mark.mark];
-    Ns end = mark.last_op == kNone ? host : std::max(host, run.ops[mark.last_op].end_ns);
-    ends.push_back(end);
-    device->add_step_end_host_ns(kRecordingBase + host);
-    device->add_step_end_device_ns(kRecordingBase + end);
+    device->add_step_end_host_ns(kRecordingBase + run.mark_end_ns[mark.mark]);
+    device->add_step_end_device_ns(kRecordingBase + device_step_end(run, mark));
   }
   device->set_first_steady_step(program.first_steady_step);
   device->set_micro_steps(program.micro_steps);
-  if (ends.size() <= program.first_steady_step) return;
-
-  Ns begin = ends[program.first_steady_step - 1];
-  Ns end = ends.back();
-  std::map<Verdict, Ns> by_verdict;
-  Ns busy = 0;
-  for (const LabelledSpan& span : spans) {
-    Ns ns = std::min(span.end_ns, end) - std::max(span.begin_ns, begin);
-    if (ns <= 0) continue;
-    Verdict v = verdict_of(span.leaf);
-    if (v == report::COMPUTE) {
-      busy += ns;
-    } else {
-      by_verdict[v] += ns;
-    }
+  SteadyShares steady = steady_shares(program, run, rank, spans);
+  if (steady.shares.empty() && steady.busy == 0) return;
+  for (auto [share, v] : steady.shares) {
+    truth::VerdictShare* verdict_share = device->add_shares();
+    verdict_share->set_verdict(v);
+    verdict_share->set_share(share);
   }
-  auto total = static_cast<double>(std::max<Ns>(end - begin, 1));
-  std::vector<std::pair<double, Verdict>> shares;
-  for (auto [v, ns] : by_verdict) shares.emplace_back(static_cast<double>(ns) / total, v);
-  std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  for (auto [share, v] : shares) {
-    truth::VerdictShare* s = device->add_shares();
-    s->set_verdict(v);
-    s->set_share(share);
-  }
-  device->set_compute_share(static_cast<double>(busy) / total);
-  decide(shares, device->compute_share(), fill(program, rank), device);
+  device->set_compute_share(steady.busy);
+  decide(steady.shares, steady.busy, fill(program, rank), device);
 
   Verdict verdict = device->verdict();
   if (verdict != report::DATA && verdict != report::STARTUP) return;

@@ -4,44 +4,89 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "analysis/simulate/loop_program.h"
+#include "analysis/simulate/scenario_files.h"
 #include "analysis/simulate/scenario_sets.h"
+#include "analysis/simulate/verdict_shares.h"
 
 namespace {
 
 using idlescope::simulate::Scenario;
 namespace simulate = idlescope::simulate;
+namespace report = idlescope::report;
 namespace fs = std::filesystem;
 
-bool write_file(const fs::path& path, const google::protobuf::MessageLite& message) {
-  std::ofstream out(path, std::ios::binary);
-  return message.SerializeToOstream(&out) && out.flush();
+void in_parallel(size_t count, unsigned jobs, const std::function<void(size_t)>& work) {
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> workers;
+  for (unsigned j = 0; j < jobs; ++j) {
+    workers.emplace_back([&] {
+      for (size_t i = next++; i < count; i = next++) work(i);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
 }
 
-// One directory: the recorded files and truth.pb.
-bool write_scenario(Scenario scenario, const fs::path& directory) {
+// One directory: the recorded files and truth.pb. With `only_digest` just a line with their hash.
+bool write_scenario(Scenario scenario, const fs::path& directory, bool only_digest) {
   simulate::tune(&scenario);
-  simulate::LoopSpec job = simulate::job(scenario);
-  simulate::Program program = simulate::build_loop(job);
-  simulate::Execution run = simulate::execute(program);
-  if (!run.complete) {
+  auto files = simulate::scenario_files(scenario);
+  if (!files) {
     std::fprintf(stderr, "idlescope-simulate: %s: the job never ends\n", scenario.name.c_str());
     return false;
+  }
+  if (only_digest) {
+    std::printf("%016llx %s\n", static_cast<unsigned long long>(simulate::digest(*files)),
+                scenario.name.c_str());
+    return true;
   }
   fs::path place = directory / scenario.name;
   std::error_code error;
   fs::create_directories(place, error);
   bool written = true;
-  for (const simulate::RecordedProcess& process : simulate::record(program, run, scenario.view)) {
-    written = write_file(place / process.file_name, process.trace) && written;
+  for (const auto& [name, content] : *files) {
+    std::ofstream out(place / name, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    written = out.flush() && written;
   }
-  written = write_file(place / "truth.pb", simulate::truth_of(scenario, program, run)) && written;
   if (!written) std::fprintf(stderr, "idlescope-simulate: cannot write %s\n", place.c_str());
   return written;
+}
+
+// For every mechanism and share `count` jobs: gain, charged, charged to blocking calls, largest
+// charge elsewhere.
+void print_gains(size_t count, unsigned jobs) {
+  struct Row {
+    Scenario scenario;
+    simulate::ChargeAndGain result;
+  };
+  std::vector<Row> rows;
+  for (const simulate::Mechanism& m : simulate::mechanisms()) {
+    for (double share : {0.05, 0.2, 0.5}) {
+      for (size_t i = 0; i < count; ++i) {
+        uint64_t seed = 6'000'000 + 2 * i;  // of no set
+        rows.push_back({simulate::single_scenario(m.cause, m.name, share, "clean", seed), {}});
+      }
+    }
+  }
+  in_parallel(rows.size(), jobs, [&](size_t i) {
+    simulate::tune(&rows[i].scenario);
+    rows[i].result = simulate::charge_and_gain(rows[i].scenario, 0);
+  });
+  for (const Row& row : rows) {
+    const simulate::InjectedCause& cause = row.scenario.causes[0];
+    const simulate::ChargeAndGain& r = row.result;
+    bool other = !r.elsewhere.empty();
+    std::printf("%s %s %.2f %llu %.4f %.4f %.4f %.4f %s\n", cause.id.c_str(),
+                cause.mechanism.c_str(), cause.target_share,
+                static_cast<unsigned long long>(row.scenario.seed), r.gain, r.charged, r.blocking,
+                other ? r.elsewhere[0].first : 0.0,
+                other ? report::Verdict_Name(r.elsewhere[0].second).c_str() : "-");
+  }
 }
 
 }  // namespace
@@ -56,8 +101,10 @@ int main(int argc, char** argv) {
   double severity = 0.2;
   uint64_t seed = 1;
   size_t count = 0;
+  size_t gains = 0;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool list = false;
+  bool digests = false;
   app.add_option("--set", set, "A whole set: tuning, reporting, or reporting1 (older seeds)")
       ->check(CLI::IsMember({"tuning", "reporting", "reporting1"}));
   app.add_option("--out", out, "Directory; one sub-directory a recording");
@@ -70,6 +117,10 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"clean", "skew", "lossy", "sparse"}));
   app.add_option("--seed", seed, "Everything random follows from it");
   app.add_option("--jobs", jobs, "Recordings made at the same time");
+  app.add_flag("--digest", digests,
+               "Write no files, print a hash of each recording with its truth");
+  app.add_option("--gains", gains,
+                 "For every mechanism and share so many jobs: what it gains, what it is charged");
   app.add_flag("--list", list, "List causes and mechanisms");
   CLI11_PARSE(app, argc, argv);
 
@@ -77,6 +128,10 @@ int main(int argc, char** argv) {
     for (const simulate::Mechanism& m : simulate::mechanisms()) {
       std::printf("%-16s %-24s %s\n", m.cause, m.name, m.reporting ? "reporting only" : "");
     }
+    return 0;
+  }
+  if (gains > 0) {
+    print_gains(gains, jobs);
     return 0;
   }
   std::vector<Scenario> scenarios;
@@ -93,16 +148,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "idlescope-simulate: say --set or --cause\n");
     return 2;
   }
-  std::atomic<size_t> next{0};
   std::atomic<bool> good{true};
-  std::vector<std::thread> workers;
-  for (unsigned j = 0; j < jobs; ++j) {
-    workers.emplace_back([&] {
-      for (size_t i = next++; i < scenarios.size(); i = next++) {
-        if (!write_scenario(scenarios[i], out)) good = false;
-      }
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+  in_parallel(scenarios.size(), jobs, [&](size_t i) {
+    if (!write_scenario(scenarios[i], out, digests)) good = false;
+  });
   return good ? 0 : 1;
 }

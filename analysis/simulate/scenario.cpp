@@ -86,6 +86,11 @@ std::vector<Fix> fixes(const LoopSpec& spec) {
       add("num-workers", {{"num_workers", std::to_string(workers)}}, s);
     }
   }
+  if (spec.loader.on && spec.loader.workers > 0) {
+    s = spec;
+    s.loader.prefetch = 2 * spec.loader.prefetch;
+    add("prefetch-factor", {{"prefetch_factor", std::to_string(s.loader.prefetch)}}, s);
+  }
   if (spec.loader.workers > 0 && !spec.loader.persistent) {
     s = spec;
     s.loader.persistent = true;
@@ -130,6 +135,37 @@ std::vector<Fix> fixes(const LoopSpec& spec) {
     s = spec;
     s.alloc.device_ns = 0;
     add("no-empty-cache", {}, s);
+  }
+  if (spec.alloc.pinned_ns > 0 || spec.loader.pin_allocate_ns > 0) {
+    s = spec;
+    s.alloc.pinned_ns = s.loader.pin_allocate_ns = 0;
+    add("alloc-pinned", {}, s);
+  }
+  if (spec.compile.jit_every > 0) {
+    s = spec;
+    s.compile.jit_every = 0;
+    add("fixed-shapes", {}, s);
+  }
+  if (spec.host.gc_ns > 0) {
+    s = spec;
+    s.host.gc_ns = 0;
+    add("gc", {}, s);
+  }
+  if (spec.host.logging_ns > 0) {
+    s = spec;
+    s.host.logging_every = 10 * spec.host.logging_every;
+    add("log-less-often", {}, s);
+  }
+  if (spec.ranks > 1) {
+    if (spec.comm.straggler_rank >= 0) {
+      s = spec;
+      s.comm.straggler_rank = -1;
+      add("no-straggler", {}, s);
+    }
+    s = spec;
+    s.comm.buckets = 4 * spec.comm.buckets;
+    s.comm.transfer_ns = spec.comm.transfer_ns / 4;
+    add("comm-buckets", {{"buckets", std::to_string(s.comm.buckets)}}, s);
   }
   return out;
 }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <string>
 
 #include "analysis/simulate/device_labels.h"
 #include "analysis/simulate/loop_program.h"
@@ -152,6 +154,128 @@ TEST(Conservation, HoldsForRandomMixtures) {
     s.base.loader.batches_per_epoch = d.chance(300, 95) ? 9 : 0;
     s.base.loader.persistent = d.chance(500, 94);
     ASSERT_NO_FATAL_FAILURE(check(job(s)));
+  }
+}
+
+// A job in which everything is drawn, within what the types allow: shapes that no scenario has.
+LoopSpec random_job(uint64_t seed) {
+  Draws d(key(seed, 0xF022));
+  uint64_t what = 0;
+  auto pick = [&](int64_t low, int64_t high) { return d.uniform(low, high, ++what); };
+  auto number = [&](int64_t low, int64_t high) { return static_cast<int>(pick(low, high)); };
+  auto often = [&](int64_t permille) { return d.chance(permille, ++what); };
+  auto sometimes = [&](Ns high) { return often(300) ? pick(1, high) : Ns{0}; };
+  LoopSpec s;
+  s.seed = seed;
+  s.steps = number(4, 16);
+  s.warmup = number(1, 3);
+  s.micro_steps = number(1, 4);
+  s.gan = often(150);
+  s.ranks = static_cast<uint16_t>(often(250) ? pick(2, 4) : 1);
+  s.worker_cores = pick(1, 8);
+  s.storage_streams = pick(0, 3);
+
+  ModelSpec& m = s.model;
+  m.layers = number(1, 8);
+  m.kernels_per_layer = number(1, 5);
+  m.kernel_ns = pick(900, 300000);
+  m.kernel_sigma = pick(0, 1500);
+  m.dispatch_ns = pick(100, 20000);
+  m.extra_dispatch_ns = sometimes(3000000);
+  m.optimizer_kernels = number(1, 40);
+  m.optimizer_kernel_ns = pick(900, 100000);
+  m.extra_optimizer_ns = sometimes(3000000);
+  m.autograd_thread = often(700);
+  m.graph = often(200);
+  m.two_streams = !m.graph && often(200);
+  m.grid = static_cast<uint32_t>(pick(1, 4000));
+  m.drift_permille = often(200) ? pick(1, 500) : 0;
+
+  LoaderSpec& l = s.loader;
+  l.on = often(900);
+  l.workers = number(0, 5);
+  l.prefetch = number(1, 4);
+  l.pin = often(600);
+  l.persistent = often(500);
+  l.active_workers = l.workers > 0 && often(200) ? number(1, l.workers) : 0;
+  l.batches_per_epoch = often(300) ? number(1, 9) : 0;
+  l.samples = number(1, 512);
+  l.read_ns = sometimes(5000000);
+  l.read = static_cast<Read>(pick(0, 2));
+  l.cpu_ns = sometimes(5000000);
+  l.gil_ns = sometimes(2000000);
+  l.collate_ns = sometimes(3000000);
+  l.pickle_ns = sometimes(3000000);
+  l.unpickle_ns = pick(0, 500000);
+  l.pipe_ns = pick(0, 500000);
+  l.pin_ns = sometimes(2000000);
+  l.pin_allocate_ns = sometimes(2000000);
+  l.hand_out_ns = pick(0, 200000);
+  l.cv_permille = pick(0, 800);
+  l.slow_every = often(200) ? number(1, 7) : 0;
+  l.slow_factor = number(1, 20);
+  l.worker_start_ns = sometimes(20000000);
+  l.create_ns = pick(0, 4000000);
+
+  s.transfer.path = static_cast<CopyPath>(pick(0, 4));
+  s.transfer.bytes = static_cast<uint64_t>(pick(1, 8 << 20));
+  s.transfer.small_copies = often(200) ? number(1, 12) : 0;
+  s.transfer.small_bytes = static_cast<uint64_t>(pick(1, 1 << 18));
+  s.sync.kind = static_cast<SyncKind>(pick(0, 3));
+  s.sync.per_layers = often(300) ? number(1, 4) : 0;
+  s.sync.at_end = often(500);
+  s.sync.every_steps = number(1, 5);
+
+  HostSpec& h = s.host;
+  h.python_ns = pick(0, 1000000);
+  h.forward_ns = sometimes(3000000);
+  h.layers_ns = sometimes(3000000);
+  h.backward_ns = sometimes(3000000);
+  h.optimizer_ns = sometimes(3000000);
+  h.logging_ns = sometimes(3000000);
+  h.logging_every = number(1, 5);
+  h.gc_ns = sometimes(3000000);
+  h.gc_every = number(1, 5);
+  h.starved_ns = sometimes(8000000);
+  if (often(150)) {
+    h.gil_hold_ns = pick(1000, 500000);
+    h.gil_every_ns = pick(50000, 500000);
+  }
+  s.alloc.device_ns = sometimes(3000000);
+  s.alloc.empty_cache = often(500);
+  s.alloc.calls = number(1, 8);
+  s.alloc.pinned_ns = sometimes(2000000);
+  if (often(200))
+    s.compile = {pick(1, 5000000), number(1, 4),     pick(1, 3000000),
+                 number(0, 4),     pick(1, 3000000), number(0, 4)};
+  if (often(200)) s.checkpoint = {number(1, 6), pick(1000, 20000000), often(500)};
+  s.comm.buckets = number(1, 5);
+  s.comm.transfer_ns = pick(1000, 2000000);
+  if (s.ranks > 1 && often(500)) {
+    s.comm.straggler_rank = number(0, s.ranks - 1);
+    s.comm.straggler_host_ns = sometimes(5000000);
+    s.comm.straggler_cpu_ns = sometimes(5000000);
+    s.comm.straggler_kernels_permille = often(300) ? pick(1, 1000) : 0;
+  }
+  if (often(200)) s.evaluation = {number(1, 5), number(1, 4)};
+  if (often(700)) s.windows[0] = {number(0, 2), number(2, s.steps - 1), often(500)};
+  return s;
+}
+
+// IDLESCOPE_RANDOM_MODELS: how many; more than a test run has time for.
+TEST(Conservation, HoldsForJobsInWhichEverythingIsRandom) {
+  const char* wanted = std::getenv("IDLESCOPE_RANDOM_MODELS");
+  uint64_t first = 1;
+  uint64_t models = 300;
+  if (wanted != nullptr) {  // N or FIRST:N
+    std::string text = wanted;
+    size_t colon = text.find(':');
+    if (colon != std::string::npos) first = std::stoull(text.substr(0, colon));
+    models = std::stoull(text.substr(colon == std::string::npos ? 0 : colon + 1));
+  }
+  for (uint64_t seed = first; seed < first + models; ++seed) {
+    SCOPED_TRACE("model " + std::to_string(seed));
+    ASSERT_NO_FATAL_FAILURE(check(random_job(seed)));
   }
 }
 
