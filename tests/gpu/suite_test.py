@@ -331,6 +331,24 @@ class CommandLine(unittest.TestCase):
             self.assertIn("s01_loader_inline.py --twin --fix A", done.stdout)
             self.assertFalse(os.path.exists(out))
 
+    def test_phases(self):
+        counts = {}
+        for phase in ("verdicts", "fixes", "twins", "gains", "kineto", "libtorch", "ranks"):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    ["bash", os.path.join(HERE, "run_all.sh"), phase], capture_output=True, text=True,
+                    env=dict(os.environ, OUT=folder, IDLESCOPE="/bin/true", PYTHON=sys.executable,
+                             LIBTORCH=folder, MORE="--dry-run"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            counts[phase] = int(done.stdout.splitlines()[-1].split()[0])
+        python_jobs = sum(not s.libtorch and s.ranks == 1 for s in catalogue.SCENARIOS)
+        self.assertEqual(counts["verdicts"], 2 * python_jobs)
+        self.assertEqual(counts["kineto"], python_jobs)
+        self.assertTrue(all(counts.values()), counts)
+        none = subprocess.run(["bash", os.path.join(HERE, "run_all.sh")], capture_output=True,
+                              text=True, env=dict(os.environ, OUT="x", IDLESCOPE="y"))
+        self.assertEqual(none.returncode, 2)
+
     def test_wrong_usage(self):
         self.assertEqual(self.run_suite().returncode, 2)
 
