@@ -1,12 +1,13 @@
 """What the host timeline costs a job: interleaved pairs with and without the library.
 
-    python3 tests/bench/loader_overhead.py LIBRARY [--python PYTHON] [--workers N] [--pairs N]
+    python3 tests/bench/loader_overhead.py LIBRARY [--python PYTHON] [--workers N] [--starts N]
 
 Without workers: microseconds of CPU a batch, for batches that cost nothing themselves. With
 workers: wall time and CPU time (with children, their start and end) of one epoch of a loader
 whose samples are decompressed, cropped and normalised, four in a batch. Two processes, one with
-the library, wait for their turn: epochs come as A B B A, workers are started for each. Prints
-the median of the pairs' differences with its 95 % interval (order statistics).
+the library, wait for their turn: epochs come as A B B A, workers are started for each. Both are
+started anew several times, because a process keeps its luck with memory. Prints the median of
+the pairs' differences with its 95 % interval (order statistics).
 """
 
 import argparse
@@ -22,7 +23,7 @@ import tempfile
 JOB = r"""
 import json, os, random, resource, sys, time, zlib, torch
 from torch.utils.data import DataLoader, Dataset
-workers, batches = int(sys.argv[1]), int(sys.argv[2])
+workers, batches, step_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) / 1000
 SIDE, CROP = 384, 224
 
 class Nothing(Dataset):
@@ -69,6 +70,8 @@ if __name__ == "__main__":
         wall, used, count = time.perf_counter(), cpu(), 0
         for _ in loader:
             count += 1
+            if step_s:
+                time.sleep(step_s)
         print(json.dumps([(cpu() - used) / count, (time.perf_counter() - wall) / count]),
               flush=True)
 """
@@ -82,7 +85,8 @@ class Job:
             if options.no_frames:
                 environment["IDLESCOPE_FRAMES"] = "0"
         self.process = subprocess.Popen(
-            [options.python, "-c", JOB, str(options.workers), str(options.batches)],
+            [options.python, "-c", JOB, str(options.workers), str(options.batches),
+             str(options.step_ms)],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True)
 
@@ -110,30 +114,36 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--starts", type=int, default=8)
+    parser.add_argument("--pairs", type=int, default=4, help="of epochs, each time both are started")
     parser.add_argument("--batches", type=int, default=0)
+    parser.add_argument("--step-ms", type=float, default=0,
+                        help="the loop sleeps so long for each batch, as for a GPU's step")
     parser.add_argument("--no-frames", action="store_true")
+    parser.add_argument("--same", action="store_true",
+                        help="both without the library: what the method itself finds")
     parser.add_argument("--pairs-file", help="append each pair as a line of JSON; intervals are "
                         "of all pairs in it")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
     if options.batches == 0:
         options.batches = 20000 if options.workers == 0 else 100
-    directory = tempfile.mkdtemp()
-    plain_job, recorded_job = Job(options), Job(options, directory)
-    plain_job.epoch(), recorded_job.epoch()  # warm: imports, caches
     pairs = []
-    for number in range(options.pairs):
-        if number % 2 == 0:
-            plain, recorded = plain_job.epoch(), recorded_job.epoch()
-        else:
-            recorded, plain = recorded_job.epoch(), plain_job.epoch()
-        pairs.append((plain, recorded))
-        if options.pairs_file:
-            with open(options.pairs_file, "a") as file:
-                file.write(json.dumps(pairs[-1]) + "\n")
-    plain_job.end(), recorded_job.end()
-    shutil.rmtree(directory)
+    for start in range(options.starts):
+        directory = tempfile.mkdtemp()
+        jobs = [Job(options), Job(options, None if options.same else directory)]
+        for job in jobs:
+            job.epoch()  # warm: imports, caches
+        for number in range(options.pairs):
+            order = (0, 1) if (start + number) % 2 == 0 else (1, 0)
+            got = {which: jobs[which].epoch() for which in order}
+            pairs.append((got[0], got[1]))
+            if options.pairs_file:
+                with open(options.pairs_file, "a") as file:
+                    file.write(json.dumps(pairs[-1]) + "\n")
+        for job in jobs:
+            job.end()
+        shutil.rmtree(directory)
     if options.pairs_file:
         with open(options.pairs_file) as file:
             pairs = [json.loads(line) for line in file]
