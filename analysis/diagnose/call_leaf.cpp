@@ -1,6 +1,7 @@
 #include "analysis/diagnose/call_leaf.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace idlescope::diagnose {
@@ -34,6 +35,57 @@ CallLeaf::CallLeaf(const model::Model& model, const model::DeviceTimeline& devic
   }
   std::sort(copy_ops_.begin(), copy_ops_.end());
   std::sort(first_uses_.begin(), first_uses_.end());
+  find_small_copies();
+}
+
+void CallLeaf::find_small_copies() {
+  struct Last {
+    uint32_t call = kNone;  // the small blocking copy handed out last, if nothing came since
+    size_t listed = 0;      // its place in small_copies_ plus one; 0: not there
+  };
+  std::unordered_map<uint32_t, Last> threads;
+  for (const auto& [call, op] : copy_ops_) threads[thread_of(call)] = {};
+  if (threads.empty()) return;
+  for (uint32_t i = 0; i < process_.calls.size(); ++i) {
+    const read::Call& call = process_.calls[i];
+    if (call.parent != kNone || !model::hands_out_work(call_class(i))) continue;
+    const auto it = threads.find(thread_of(i));
+    if (it == threads.end()) continue;
+    Last& last = it->second;
+    trace::CopyKind kind{};
+    const uint64_t bytes = call_class(i) == trace::CALL_MEMCPY ? copy_bytes(i, kind) : 0;
+    if (bytes == 0 || bytes > kSmallCopyBytes || kind == trace::COPY_D2D || !waits(i)) {
+      last = {};
+      continue;
+    }
+    const bool follows = last.call != kNone &&
+                         call.begin_ns - process_.calls[last.call].end_ns < constants_.burst_ns;
+    if (follows) {
+      if (last.listed == 0) small_copies_.push_back({last.call, false});
+      small_copies_.push_back({i, true});
+    }
+    last = {i, follows ? small_copies_.size() : 0};
+  }
+  std::sort(small_copies_.begin(), small_copies_.end());
+}
+
+bool CallLeaf::in_small_copies(uint32_t call) const {
+  const auto it =
+      std::lower_bound(small_copies_.begin(), small_copies_.end(), std::make_pair(call, false));
+  return it != small_copies_.end() && it->first == call;
+}
+
+bool CallLeaf::follows_small_copy(uint32_t call) const {
+  return std::binary_search(small_copies_.begin(), small_copies_.end(), std::make_pair(call, true));
+}
+
+// Size and direction of a copy call: its op's, else the call's own record.
+uint64_t CallLeaf::copy_bytes(uint32_t call, trace::CopyKind& kind) const {
+  const read::Op* op = op_of_copy(call);
+  const read::CallDescriptor& descriptor =
+      process_.call_descriptors[process_.calls[call].descriptor];
+  kind = op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind : descriptor.copy_kind;
+  return op != nullptr ? process_.op_descriptors[op->descriptor].bytes : descriptor.bytes;
 }
 
 const read::Op* CallLeaf::op_of_copy(uint32_t call) const {
@@ -67,6 +119,10 @@ bool CallLeaf::waits(uint32_t call) const {
   }
 }
 
+uint32_t CallLeaf::thread_of(uint32_t call) const {
+  return process_.call_descriptors[process_.calls[call].descriptor].thread_id;
+}
+
 report::Leaf CallLeaf::transfer_leaf(const read::Op* op, uint64_t bytes) const {
   if (op == nullptr) return report::XFER_OTHER;
   const read::OpDescriptor& descriptor = process_.op_descriptors[op->descriptor];
@@ -84,20 +140,20 @@ report::Leaf CallLeaf::transfer_leaf(const read::Op* op, uint64_t bytes) const {
   return report::XFER_OTHER;
 }
 
-report::Leaf CallLeaf::copy_leaf(uint32_t call) const {
-  if (!waits(call)) return report::LAUNCH_LEAF;
-  const read::Op* op = op_of_copy(call);
-  const read::CallDescriptor& descriptor =
-      process_.call_descriptors[process_.calls[call].descriptor];
-  const uint64_t bytes =
-      op != nullptr ? process_.op_descriptors[op->descriptor].bytes : descriptor.bytes;
-  const trace::CopyKind kind =
-      op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind : descriptor.copy_kind;
+// Leaf of waiting for this copy: small ones are synchronisations (amendment A1.11).
+report::Leaf CallLeaf::leaf_of_copy(uint32_t call) const {
+  trace::CopyKind kind{};
+  const uint64_t bytes = copy_bytes(call, kind);
   if (bytes != 0 && bytes <= kSyncCopyBytes) {
     return kind == trace::COPY_D2H && bytes <= kScalarBytes ? report::SYNC_SCALAR
                                                             : report::SYNC_IMPLICIT;
   }
-  return transfer_leaf(op, bytes);
+  if (in_small_copies(call)) return report::XFER_SMALL;
+  return transfer_leaf(op_of_copy(call), bytes);
+}
+
+report::Leaf CallLeaf::copy_leaf(uint32_t call) const {
+  return waits(call) ? leaf_of_copy(call) : report::LAUNCH_LEAF;
 }
 
 // A stream sync right after a copy on the same thread is that copy's: PyTorch ends every
@@ -105,26 +161,15 @@ report::Leaf CallLeaf::copy_leaf(uint32_t call) const {
 report::Leaf CallLeaf::sync_leaf(uint32_t call) const {
   const read::Call& sync = process_.calls[call];
   if (call_class(call) == trace::CALL_EVENT_SYNC) return report::SYNC_EVENT;
-  const uint32_t thread = process_.call_descriptors[sync.descriptor].thread_id;
+  const uint32_t thread = thread_of(call);
   for (uint32_t i = call; i-- > 0;) {
     const read::Call& before = process_.calls[i];
-    if (process_.call_descriptors[before.descriptor].thread_id != thread ||
-        before.end_ns + kCopyThenSync < sync.begin_ns) {
-      break;
-    }
+    if (thread_of(i) != thread || before.end_ns + kCopyThenSync < sync.begin_ns) break;
     if (before.parent != kNone || !model::hands_out_work(call_class(i))) continue;
     if (call_class(i) != trace::CALL_MEMCPY) break;
-    const read::Op* op = op_of_copy(i);
-    const read::CallDescriptor& descriptor = process_.call_descriptors[before.descriptor];
-    const uint64_t bytes =
-        op != nullptr ? process_.op_descriptors[op->descriptor].bytes : descriptor.bytes;
-    const trace::CopyKind kind =
-        op != nullptr ? process_.op_descriptors[op->descriptor].copy_kind : descriptor.copy_kind;
-    if (kind == trace::COPY_D2D) break;
-    if (bytes > kSyncCopyBytes) return transfer_leaf(op, bytes);
-    if (bytes == 0) break;
-    return kind == trace::COPY_D2H && bytes <= kScalarBytes ? report::SYNC_SCALAR
-                                                            : report::SYNC_IMPLICIT;
+    trace::CopyKind kind{};
+    if (copy_bytes(i, kind) == 0 || kind == trace::COPY_D2D) break;
+    return leaf_of_copy(i);
   }
   return report::SYNC_EXPLICIT;
 }

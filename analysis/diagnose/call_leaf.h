@@ -20,6 +20,8 @@ namespace idlescope::diagnose {
 // A blocking copy of at most this is a synchronisation, not a transfer (amendment A1.11).
 inline constexpr uint64_t kSyncCopyBytes = 4096;
 inline constexpr uint64_t kScalarBytes = 64;
+// Up to here the call costs more than the bytes: several in a row can be one.
+inline constexpr uint64_t kSmallCopyBytes = 64u << 10;
 
 class CallLeaf {
  public:
@@ -31,6 +33,9 @@ class CallLeaf {
   }
   // The call returns only when the device has done something.
   bool waits(uint32_t call) const;
+  // A small blocking copy right after another one on its thread, nothing launched between:
+  // the host work between them is part of copying piece by piece.
+  bool follows_small_copy(uint32_t call) const;
   // First launch of its function in the recording.
   bool first_use(uint32_t call) const;
   // Leaf of time in which the host was inside the call; LEAF_UNSPECIFIED: the call is
@@ -48,6 +53,11 @@ class CallLeaf {
   report::Leaf copy_leaf(uint32_t call) const;
   report::Leaf sync_leaf(uint32_t call) const;
   const read::Op* op_of_copy(uint32_t call) const;
+  uint32_t thread_of(uint32_t call) const;
+  uint64_t copy_bytes(uint32_t call, trace::CopyKind& kind) const;
+  void find_small_copies();
+  bool in_small_copies(uint32_t call) const;
+  report::Leaf leaf_of_copy(uint32_t call) const;
   bool alloc_elsewhere(uint32_t call) const;
   report::Leaf transfer_leaf(const read::Op* op, uint64_t bytes) const;
 
@@ -56,6 +66,7 @@ class CallLeaf {
   const Constants& constants_;
   std::vector<std::pair<uint32_t, uint32_t>> copy_ops_;  // (call, op), sorted
   std::vector<uint32_t> first_uses_;                     // calls, sorted
+  std::vector<std::pair<uint32_t, bool>> small_copies_;  // (call, follows another), sorted
 };
 
 }  // namespace idlescope::diagnose

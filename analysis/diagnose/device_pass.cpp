@@ -38,7 +38,10 @@ class Accountant : public StateSink {
   }
 
   void gap(Ns g0, Ns g1, uint32_t op, uint32_t previous) override {
-    if (!pass_.ledger->covers(g0, g1)) return;
+    if (!pass_.ledger->covers(g0, g1)) {
+      gaps_.forget();
+      return;
+    }
     pieces_.clear();
     const uint32_t hops = gaps_.split(g0, g1, op, previous, pieces_);
     subtract_recording();
@@ -48,6 +51,12 @@ class Accountant : public StateSink {
     }
     if (process_.ops[op].call == kNone) pass_.unjoined_ended_ns += g1 - g0;
     keep_if_long(g0, g1, op, hops);
+  }
+
+  void coincident(uint32_t op, Ns begin_ns, Ns end_ns) override {
+    if (pass_.ledger->covers(begin_ns, end_ns)) {
+      pass_.exposed[process_.ops[op].descriptor] += end_ns - begin_ns;
+    }
   }
 
   void finish() { std::sort_heap(pass_.gaps.begin(), pass_.gaps.end(), longer); }
@@ -169,6 +178,7 @@ DevicePass run_device_pass(const model::Model& model, uint32_t d) {
   Accountant accountant(model, device, gaps, pass);
   Ns swept = INT64_MIN;
   for (const model::WindowSpan& window : device.windows) {
+    gaps.forget();
     swept = states.sweep(window.first, window.last, std::max(window.begin_ns, swept), accountant);
   }
   accountant.finish();

@@ -24,7 +24,7 @@ struct DevicePass {
   std::unique_ptr<Ledger> ledger;
   HiddenTime hidden;
   std::vector<Ns> call_cost;  // device time charged, per call descriptor
-  std::vector<Ns> exposed;    // per op descriptor: exposed copy and comm time
+  std::vector<Ns> exposed;    // per op descriptor: copy and comm time without compute beside it
   std::vector<Gap> gaps;      // the longest, longest first
   Ns longest_unexplained_queue_ns = 0;
   uint64_t unjoined = 0;

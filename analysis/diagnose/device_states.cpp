@@ -7,6 +7,13 @@ namespace idlescope::diagnose {
 
 using model::Work;
 
+namespace {
+
+// Disagreement of host and device clocks that the fit may leave.
+constexpr Ns kClockError = 30'000;
+
+}  // namespace
+
 DeviceStates::DeviceStates(const model::Model& model, const model::DeviceTimeline& device,
                            const Constants& constants, const CallLeaf& calls, const GapSplit& gaps)
     : device_(device),
@@ -60,11 +67,17 @@ bool DeviceStates::host_waited(uint32_t o, uint32_t call) const {
   const model::ThreadTimeline* thread =
       owner_.threads.find(process_.call_descriptors[process_.calls[call].descriptor].thread_id);
   if (thread == nullptr) return false;
-  const size_t index = thread->last_before(op.end_ns);
-  if (index == model::ThreadTimeline::npos) return false;
-  const model::Segment& segment = thread->segments[index];
-  return segment.source == model::Source::kCall && segment.end_ns >= op.end_ns &&
-         segment.end_ns - op.end_ns <= host_return_max_ns_ && calls_.waits(segment.ref);
+  // The device's clock may run late: then the call returns before the op seems to end, and
+  // the thread may have begun something else by then.
+  for (size_t i = thread->last_before(op.end_ns); i != model::ThreadTimeline::npos; --i) {
+    const model::Segment& segment = thread->segments[i];
+    if (segment.end_ns < op.end_ns - kClockError) return false;
+    if (segment.source == model::Source::kCall && calls_.waits(segment.ref)) {
+      return segment.end_ns - op.end_ns <= host_return_max_ns_;
+    }
+    if (i == 0) break;
+  }
+  return false;
 }
 
 // How soon after the end of `op` a queued op must start to have waited for it, where no
@@ -228,7 +241,12 @@ void DeviceStates::absence(Ns begin_ns, Ns end_ns, uint32_t next_compute, StateS
     find_runs();
     judge_chains(next_compute);
     for (const Run& run : runs_) {
-      if (!run.exposed) continue;  // coincident: the gap goes on below it
+      if (!run.exposed) {  // coincident: the gap goes on below it
+        for (size_t i = run.first; i < run.last; ++i) {
+          sink.coincident(parts_[i].op, parts_[i].begin_ns, parts_[i].end_ns);
+        }
+        continue;
+      }
       if (run.begin_ns > at) sink.gap(at, run.begin_ns, parts_[run.first].op, previous);
       emit_run(run, sink);
       at = run.end_ns;

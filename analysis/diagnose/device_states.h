@@ -31,6 +31,8 @@ class StateSink {
   virtual void busy(const Piece& piece) = 0;
   // No work from g0 to g1, when `op` started; `previous`: the op that ended last before.
   virtual void gap(Ns g0, Ns g1, uint32_t op, uint32_t previous) = 0;
+  // Copy or communication without compute beside it that nothing waited for; lies in a gap.
+  virtual void coincident(uint32_t /*op*/, Ns /*begin_ns*/, Ns /*end_ns*/) {}
 };
 
 struct HiddenTime {

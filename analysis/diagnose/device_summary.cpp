@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/diagnose/gap_evidence.h"
+#include "analysis/diagnose/kernel_drift.h"
 #include "analysis/diagnose/kernel_fill.h"
 #include "analysis/model/steady_part.h"
 
@@ -178,6 +179,7 @@ DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pa
   }
   if (rated_ns > 0) out.fill = fill_ns / rated_ns;
   if (out.kernel_sum_ns > 0) out.rated_share = rated_ns / static_cast<double>(out.kernel_sum_ns);
+  out.kernel_drift = kernel_drift(model, pass);
   summarize_launching(model, pass, out);
   return out;
 }

@@ -161,8 +161,9 @@ struct DeviceDiagnosis {
   report::Verdict verdict{};
   report::Leaf top_leaf{};  // largest leaf of the verdict
   // Busy but under-used (A3).
-  double fill = -1;        // time-weighted over rated kernels; -1: unrated
-  double rated_share = 0;  // of compute ns with known fill
+  double fill = -1;         // time-weighted over rated kernels; -1: unrated
+  double kernel_drift = 0;  // last quarter's durations of the same kernels / the first's − 1
+  double rated_share = 0;   // of compute ns with known fill
   Ns tiny_ns = 0;
   Ns underfilled_ns = 0;  // wasted
   Ns tail_ns = 0;         // wasted
@@ -243,6 +244,8 @@ struct RunLedger {
   double loader_wait_share = 0;  // of the time of those steps
   double samples_per_step = 0;   // 0: unknown
   uint64_t compiles = 0;         // compile ranges or graph captures after start-up
+  Ns compile_ns = 0;             // their time
+  uint64_t captures = 0;         // of them graph captures
   bool still_compiling = false;
   bool no_step_yet = false;
   std::vector<RunStall> stalls;
@@ -289,6 +292,8 @@ struct LoaderSummary {
   double hidden_wait_ns = 0;   // of it, per step, while the device computed
   double collate_mean_ns = 0;
   double pickle_mean_ns = 0;
+  double unpickle_mean_ns = 0;  // by the main thread, inside next()
+  double unpickle_share = 0;    // of the time in next()
   double pin_mean_ns = 0;
   double cores_busy = 0;  // CPUs in use; 0: unknown
   double cores = 0;       // CPUs the job may use; 0: unknown

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/diagnose/autotune.h"
 #include "analysis/diagnose/local_replay.h"
 
 namespace idlescope::diagnose {
@@ -9,6 +10,19 @@ namespace {
 
 // Disagreement of host and device clocks that the fit may leave.
 constexpr Ns kClockError = 30'000;
+// Launches that the driver accepts ahead of the device (about 1 k, analysis.md B6).
+constexpr Ns kQueueDepth = 1'000;
+constexpr Ns kLongestOp = 1'000'000'000;
+
+// Device time of a full queue of launches.
+Ns queue_limit(const read::Process& process, const model::DeviceTimeline& device) {
+  if (device.ops.empty()) return 0;
+  Ns busy = 0;
+  for (const uint32_t i : device.ops) {
+    busy += std::clamp<Ns>(process.ops[i].end_ns - process.ops[i].begin_ns, 0, kLongestOp);
+  }
+  return busy / static_cast<Ns>(device.ops.size()) * kQueueDepth;
+}
 
 Piece make_piece(Ns begin_ns, Ns end_ns, report::Leaf leaf, Grade grade, uint32_t call = kNone) {
   Piece piece;
@@ -32,7 +46,9 @@ GapSplit::GapSplit(const model::Model& model, const model::DeviceTimeline& devic
       calls_(calls),
       chain_(model, device, constants, calls),
       stages_(model.loader),
-      skew_ns_(std::max(model.clock.largest_shift_ns, model.recording.grain_ns / 2)) {
+      skew_ns_(std::max(model.clock.largest_shift_ns, model.recording.grain_ns / 2)),
+      autotuning_(find_autotuning(model, device, calls)),
+      ahead_(queue_limit(process_, device)) {
   first_call_ns_ = INT64_MAX;
   for (const read::Call& call : process_.calls) {
     first_call_ns_ = std::min(first_call_ns_, call.begin_ns);
@@ -68,6 +84,12 @@ void GapSplit::index_other_devices() {
 bool GapSplit::other_device_ended(Ns begin_ns, Ns end_ns) const {
   const auto it = std::lower_bound(other_ends_.begin(), other_ends_.end(), begin_ns);
   return it != other_ends_.end() && *it <= end_ns;
+}
+
+bool GapSplit::autotunes(Ns begin_ns, Ns end_ns) const {
+  const auto it = std::partition_point(autotuning_.begin(), autotuning_.end(),
+                                       [&](const auto& s) { return s.end_ns < end_ns; });
+  return it != autotuning_.end() && it->begin_ns <= begin_ns;
 }
 
 uint32_t GapSplit::launch_of(uint32_t o, bool& inferred) const {
@@ -135,7 +157,12 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
   const auto finish = [&] {
     if (dispatch > 0) out.push_back(make_piece(end, g1, report::DISPATCH, Grade::kA));
     const bool skewed = skew_ns_ > 0 && g1 - g0 < 2 * skew_ns_;
+    const bool tuning = autotunes(g0, g1);
     for (size_t i = mark; i < out.size(); ++i) {
+      if (tuning && out[i].leaf != report::DISPATCH) {
+        out[i].leaf = report::COMPILE_AUTOTUNE;
+        out[i].grade = std::max(out[i].grade, Grade::kB);
+      }
       if (inferred) out[i].grade = std::max(out[i].grade, Grade::kB);
       if (skewed) out[i].grade = Grade::kC;
     }
@@ -159,6 +186,7 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
     return finish();
   }
   if (call.end_ns <= g0) {
+    ahead_.reset();  // the host is ahead again: what follows is no wait's doing
     wait_on_device(g0, end, o, call_index, out);
     return finish();
   }
@@ -186,9 +214,10 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
   add_wait_before(g0);
   const HostPiece& first = host_.front();
   const bool straddles = first.kind == HostPiece::Kind::kWaits && first.call != kNone &&
-                         first.whole_begin_ns < g0 && g0 - kClockError < first.whole_end_ns;
-  if (straddles && first.call != call_index) {
-    replay_without(host_, g0, tail_end, constants_, stages_, out);
+                         first.call != call_index && first.whole_begin_ns < g0 &&
+                         g0 - kClockError < first.whole_end_ns;
+  if (straddles || ahead_.lead_ns() > 0) {
+    replay_without(host_, straddles, g0, tail_end, constants_, stages_, ahead_, out);
   } else {
     for (const HostPiece& piece : host_) {
       emit_host_piece(piece, piece.begin_ns, piece.end_ns, stages_, out);

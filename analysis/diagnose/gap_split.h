@@ -10,7 +10,7 @@
 //
 // A launch that had returned before g0 was queued: then the wait is on the device (COMM,
 // DISPATCH or UNKNOWN_DEPENDENCY). A call that waited for the device across g0 goes through
-// local_replay.h.
+// local_replay.h, and so do the gaps that its lost run-ahead reaches.
 #pragma once
 
 #include <utility>
@@ -21,6 +21,7 @@
 #include "analysis/diagnose/host_chain.h"
 #include "analysis/diagnose/loader_stages.h"
 #include "analysis/diagnose/piece.h"
+#include "analysis/diagnose/run_ahead.h"
 #include "analysis/model/model.h"
 
 namespace idlescope::diagnose {
@@ -32,7 +33,9 @@ class GapSplit {
 
   // `op`: Process::ops of the op that ends the gap. `previous`: the op that ended last
   // before g0; kNone: none. Appends to `out`. Returns the number of hops.
+  // Gaps come in time order; forget() where some are left out.
   uint32_t split(Ns g0, Ns g1, uint32_t op, uint32_t previous, Pieces& out);
+  void forget() { ahead_.reset(); }
 
   const HostChain& chain() const { return chain_; }
   const LoaderStages& stages() const { return stages_; }
@@ -49,6 +52,7 @@ class GapSplit {
   void index_unjoined();
   void index_other_devices();
   bool other_device_ended(Ns begin_ns, Ns end_ns) const;
+  bool autotunes(Ns begin_ns, Ns end_ns) const;
 
   const model::Model& model_;
   const model::DeviceTimeline& device_;
@@ -63,7 +67,9 @@ class GapSplit {
   Ns longest_queue_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>> unjoined_;  // (op, bounding call), by op
   std::vector<Ns> other_ends_;  // op ends on other devices of the process, sorted
+  std::vector<model::Stretch> autotuning_;
   std::vector<HostPiece> host_;
+  RunAhead ahead_;
 };
 
 }  // namespace idlescope::diagnose

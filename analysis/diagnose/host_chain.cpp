@@ -220,12 +220,17 @@ uint32_t HostChain::hop_from(uint32_t from, Ns silent_begin_ns, Ns at_ns) const 
   return best;
 }
 
+bool HostChain::between_copies(uint32_t next_call) const {
+  return next_call != kNone && calls_.follows_small_copy(next_call);
+}
+
 uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPiece>& out) const {
   out.clear();
   uint32_t hops = 0;
   Ns at = from_ns;
   Ns next_launch = from_ns;  // begin of the launch after `at` on this thread
   bool launch_follows = true;
+  uint32_t next_call = kNone;  // the launch after `at` on this thread
   size_t index = owner_.threads.threads[t].last_before(at);
   while (at > stop_ns) {
     const ThreadTimeline& thread = owner_.threads.threads[t];
@@ -236,6 +241,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
       if (is_launch(*segment)) {
         next_launch = segment->begin_ns;
         launch_follows = true;
+        next_call = segment->ref;
       }
       if (piece.leaf == report::LEAF_UNSPECIFIED) {
         // Activity that names nothing: in a burst it is part of launching.
@@ -245,6 +251,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
         const bool in_burst = before != INT64_MIN && next_launch - before < constants_.burst_ns;
         const size_t mark = out.size();
         add_silent(t, begin, at, in_burst, hops > 0, out);
+        if (between_copies(next_call)) out[mark].leaf = calls_.leaf(next_call, 0);
         out[mark].call = piece.call;
         out[mark].event = piece.event;
       } else {
@@ -271,6 +278,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
         ++hops;
         t = other;
         launch_follows = false;
+        next_call = kNone;
         const ThreadTimeline& target = owner_.threads.threads[t];
         index = target.last_before(at);
         // Land on what it did last; the moment between is the hand-over.
@@ -295,6 +303,7 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
       }
     }
     add_silent(t, begin, at, in_burst, hops > 0, out);
+    if (between_copies(next_call)) out.back().leaf = calls_.leaf(next_call, 0);
     at = begin;
   }
   std::reverse(out.begin(), out.end());

@@ -62,6 +62,7 @@ class HostChain {
   bool is_launch(const model::Segment& segment) const;
   Ns launch_before(const model::ThreadTimeline& thread, size_t index, Ns limit_ns) const;
   bool outside_cells(Ns time_ns) const;
+  bool between_copies(uint32_t next_call) const;
   double cpu_share(const model::ThreadTimeline& thread, Ns begin_ns, Ns end_ns) const;
 
   const model::Model& model_;

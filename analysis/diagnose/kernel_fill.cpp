@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 namespace idlescope::diagnose {
@@ -27,20 +28,34 @@ double blocks_per_sm(const read::OpDescriptor& kernel, const trace::Device& devi
   return std::max(limit, 1.0);  // it ran, so at least one fits
 }
 
-bool is_fp32_matrix(std::string_view name) {
+namespace {
+
+std::string lower(std::string_view name) {
   std::string text(name);
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
-  const bool matrix = has("gemm") || has("winograd") || has("implicit_convolve") ||
-                      has("cudnn_conv") || has("conv2d") || has("fprop") || has("dgrad") ||
-                      has("wgrad");
-  if (!matrix) return false;
-  for (const char* token :
-       {"tensorop", "tf32", "bf16", "f16", "fp16", "half",   "hgemm", "hmma", "xmma", "wgmma",
-        "gmma",     "imma", "s8",   "fp8", "e4m3", "s16816", "s1688", "s884", "h884", "nvjet"}) {
-    if (has(token)) return false;
-  }
-  return true;
+  return text;
+}
+
+bool has_any(const std::string& text, std::initializer_list<const char*> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* part) { return text.find(part) != std::string::npos; });
+}
+
+bool matrix_in_lower_case(const std::string& text) {
+  return has_any(text, {"gemm", "winograd", "implicit_convolve", "cudnn_conv", "conv2d", "fprop",
+                        "dgrad", "wgrad", "nvjet", "triton_tem", "cutlass"});
+}
+
+}  // namespace
+
+bool is_matrix_kernel(std::string_view name) { return matrix_in_lower_case(lower(name)); }
+
+bool is_fp32_matrix(std::string_view name) {
+  const std::string text = lower(name);
+  if (!matrix_in_lower_case(text)) return false;
+  return !has_any(text, {"tensorop", "tf32",   "bf16",  "f16",  "fp16", "half", "hgemm",
+                         "hmma",     "xmma",   "wgmma", "gmma", "imma", "s8",   "fp8",
+                         "e4m3",     "s16816", "s1688", "s884", "h884", "nvjet"});
 }
 
 std::vector<KernelFill> rate_kernels(const model::Model& model,

@@ -25,6 +25,8 @@ struct KernelFill {
 // Occupancy limit of blocks a SM can hold; 0: not enough is known.
 double blocks_per_sm(const read::OpDescriptor& kernel, const trace::Device& device);
 
+// Matrix multiplication or convolution, by its name.
+bool is_matrix_kernel(std::string_view name);
 bool is_fp32_matrix(std::string_view kernel_name);
 
 // Per op descriptor of the process.

@@ -27,6 +27,14 @@ size_t Ledger::seek(Ns time_ns) {
   return i;
 }
 
+size_t Ledger::span_at(Ns time_ns) const {
+  const auto it =
+      std::partition_point(spans_.begin(), spans_.end(),
+                           [&](const LedgerSpan& span) { return span.end_ns <= time_ns; });
+  if (it == spans_.end() || time_ns < it->begin_ns) return spans_.size();
+  return static_cast<size_t>(it - spans_.begin());
+}
+
 bool Ledger::covers(Ns begin_ns, Ns end_ns) {
   const size_t i = seek(begin_ns);
   return i < spans_.size() && spans_[i].begin_ns < end_ns;

@@ -36,6 +36,8 @@ class Ledger {
 
   size_t spans() const { return spans_.size(); }
   const LedgerSpan& span(size_t i) const { return spans_[i]; }
+  // Span that holds the time; spans() if none does.
+  size_t span_at(Ns time_ns) const;
   const Row& row(size_t i) const { return rows_[i]; }
   Ns total_ns() const;
   Ns leaf_ns(report::Leaf leaf) const { return totals_[leaf_index(leaf)]; }

@@ -8,6 +8,9 @@ namespace {
 using model::Batch;
 using model::Worker;
 
+// Longer than this a thread does not take to wake up: next() is reading the batch.
+constexpr Ns kWakeUp = 1'000'000;
+
 // Adds pieces in time order without gaps; empty ones are dropped.
 class Cutter {
  public:
@@ -59,6 +62,19 @@ Ns LoaderStages::ready_ns(uint32_t b) const {
   // Its worker was not seen. With batches in the queue it lay there, for how long is unknown:
   // nothing says that an earlier next() would have had to wait.
   return batch.ready > 0 ? 0 : batch.next_end_ns;
+}
+
+bool LoaderStages::unpickled_in_next(uint32_t b) const {
+  const Batch& batch = history_.batches[b];
+  const model::Iterator& iterator = history_.iterators[batch.iterator];
+  return iterator.num_workers > 0 && !iterator.has(trace::LOADER_FLAG_THREADS) &&
+         !iterator.has(trace::LOADER_FLAG_PIN_MEMORY) && batch.pin_end_ns == 0 &&
+         hand_out_ns(b) > kWakeUp;
+}
+
+Ns LoaderStages::hand_out_ns(uint32_t b) const {
+  const Batch& batch = history_.batches[b];
+  return std::max<Ns>(0, batch.next_end_ns - std::max(ready_ns(b), batch.next_begin_ns));
 }
 
 // [begin, end) lies inside the fetch. Order inside: storage or remote, contended, CPU, then
@@ -146,7 +162,8 @@ void LoaderStages::cut(uint32_t b, Ns begin_ns, Ns end_ns, Pieces& out) const {
   const Batch& batch = history_.batches[b];
   Cutter cutter(begin_ns, end_ns, b, out);
   if (!batch.fetched()) {
-    cutter.until(end_ns, report::DATA_FETCH, Grade::kB);
+    const bool unseen = history_.iterators[batch.iterator].by_name_only;
+    cutter.until(end_ns, unseen ? report::DATA_UNSEEN : report::DATA_FETCH, Grade::kB);
     return;
   }
   if (begin_ns < batch.fetch_begin_ns) {
@@ -171,8 +188,9 @@ void LoaderStages::cut(uint32_t b, Ns begin_ns, Ns end_ns, Pieces& out) const {
     // Unpickling happens in the pin thread, so all before its copy is transport.
     cutter.until(batch.pin_begin_ns, report::DATA_IPC, Grade::kA);
     cutter.until(batch.pin_end_ns, report::DATA_PIN, Grade::kA);
-  } else if (cutter.at() < ready_ns(b)) {
+  } else {
     cutter.until(ready_ns(b), report::DATA_IPC, batch.pickle_end_ns != 0 ? Grade::kA : Grade::kB);
+    if (unpickled_in_next(b)) cutter.until(end_ns, report::DATA_IPC, Grade::kB);
   }
   cutter.until(end_ns, report::DATA_WAKE, Grade::kA);
 }

@@ -30,6 +30,10 @@ class LoaderStages {
   Ns ready_ns(uint32_t batch) const;
   // The batch was made inside next() itself (num_workers = 0): it is work, not waiting.
   bool made_inline(uint32_t batch) const;
+  // Without a pin thread next() itself reads and unpickles what the worker sent. How long
+  // that took, where it was more than waking up.
+  bool unpickled_in_next(uint32_t batch) const;
+  Ns hand_out_ns(uint32_t batch) const;
 
  private:
   void cut_fetch(const model::Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns, Ns clip_end,

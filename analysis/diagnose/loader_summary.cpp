@@ -137,7 +137,7 @@ LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns f
   const read::Strings& strings = model.recording.strings;
   const LoaderStages stages(model.loader);
 
-  Mean fetch, collate, pickle, pin, next, ready, bytes, samples;
+  Mean fetch, collate, pickle, unpickle, pin, next, ready, bytes, samples;
   double cpu = 0, run_queue = 0, blocked = 0, storage = 0, counted = 0;
   double busy = 0, capacity = 0, pin_busy = 0, active = 0, feeder_busy = 0;
   uint64_t waits = 0, out_of_turn = 0;
@@ -167,6 +167,9 @@ LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns f
       last = std::max(last, batch.next_end_ns);
       next.add(static_cast<double>(batch.next_end_ns - batch.next_begin_ns));
       if (batch.ready >= 0) ready.add(static_cast<double>(batch.ready));
+      if (batch.fetched()) {
+        unpickle.add(stages.unpickled_in_next(b) ? static_cast<double>(stages.hand_out_ns(b)) : 0);
+      }
       if (batch.fetched() && stages.ready_ns(b) > batch.next_begin_ns + 100'000 &&
           !stages.made_inline(b)) {
         ++waits;
@@ -222,6 +225,8 @@ LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns f
   out.collate_mean_ns = collate.value();
   out.pickle_mean_ns = pickle.value();
   out.pin_mean_ns = pin.value();
+  out.unpickle_mean_ns = unpickle.value();
+  if (next.value() > 0) out.unpickle_share = std::min(1.0, unpickle.value() / next.value());
   out.next_mean_ns = next.value();
   out.samples_mean = samples.value();
   if (bytes.n > 0) out.fetch_bytes_mean = bytes.value();
@@ -332,6 +337,8 @@ report::Limiter find_limiter(const model::Model& model, uint32_t process,
   if (loader.batches == 0) return report::LIMITER_UNKNOWN;
   if (loader.pin_busy_share > 0.9) return report::LIMITER_PIN;
   if (loader.ipc_busy_share > 0.9) return report::LIMITER_IPC;
+  // Most of next() is the main thread unpickling: more workers or batches ahead do not help.
+  if (loader.unpickle_share > 0.5) return report::LIMITER_IPC;
   const bool cores_full = loader.cores > 0 && loader.cores_busy > 0.9 * loader.cores;
   if (cores_full || (loader.fetch_counters && loader.fetch_run_queue_share >= 0.2)) {
     return report::LIMITER_CORES;

@@ -46,20 +46,24 @@ size_t end_of_episode(const std::vector<HostPiece>& host) {
   return end;
 }
 
-void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,
-                    const LoaderStages& stages, Pieces& out) {
-  const HostPiece& removed = host.front();
-  struct Step {
-    const HostPiece* piece;
-    Ns begin_ns;  // when it would run
-    Ns end_ns;
-  };
-  std::vector<Step> steps;
-  Ns at = removed.whole_begin_ns;
-  const size_t episode = end_of_episode(host);
-  for (size_t i = 1; i < host.size(); ++i) {
+namespace {
+
+struct Step {
+  const HostPiece* piece;
+  Ns begin_ns;  // when it would run
+  Ns end_ns;
+};
+
+// Runs host[first…] again from `at`. Waits before `episode` take no time, others still wait
+// for the device, which drains at g0; with `no_waits` none does. Returns when it ends.
+Ns run_again(const std::vector<HostPiece>& host, size_t first, size_t episode, bool no_waits, Ns at,
+             Ns g0, const Constants& constants, const LoaderStages& stages,
+             std::vector<Step>& steps) {
+  steps.clear();
+  for (size_t i = first; i < host.size(); ++i) {
     const HostPiece& piece = host[i];
-    if (i < episode && piece.kind == HostPiece::Kind::kWaits) continue;  // goes away too
+    const bool waits = piece.kind == HostPiece::Kind::kWaits;
+    if (waits && (no_waits || i < episode)) continue;
     const Ns length = piece.end_ns - piece.begin_ns;
     Ns end = at + length;
     if (piece.kind == HostPiece::Kind::kData && !stages.made_inline(piece.batch)) {
@@ -67,33 +71,53 @@ void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Cons
       const Ns ready = std::min(stages.ready_ns(piece.batch), piece.end_ns);
       const Ns hand_out = piece.end_ns - std::max(ready, piece.begin_ns);
       end = std::max(at, ready) + hand_out;
-    } else if (piece.kind == HostPiece::Kind::kWaits) {
-      // It still waits for the device, which drains at g0.
+    } else if (waits) {
       end = std::max(at, g0) + std::min(length, constants.sync_return_ns);
+    } else if (piece.leaf == report::NOTEBOOK_IDLE) {
+      end = std::max(at, piece.end_ns);  // the user starts the next cell when he does
     }
     steps.push_back({&piece, at, end});
     at = end;
   }
-  const Ns stays = std::clamp<Ns>(at - g0, 0, g1 - g0);
-  const Ns cut = g1 - stays;  // the call's part is [g0, cut)
-  if (cut > g0) {
-    Piece p;
-    p.begin_ns = g0;
-    p.end_ns = cut;
-    p.leaf = removed.leaf;
-    p.grade = std::max(removed.grade, stays > 0 || host.size() > 1 ? Grade::kB : Grade::kA);
-    p.call = removed.call;
-    p.thread = removed.thread;
-    out.push_back(p);
+  return at;
+}
+
+}  // namespace
+
+void replay_without(const std::vector<HostPiece>& host, bool straddles, Ns g0, Ns g1,
+                    const Constants& constants, const LoaderStages& stages, RunAhead& ahead,
+                    Pieces& out) {
+  std::vector<Step> steps;
+  const Ns lead = ahead.lead_ns();
+  const size_t episode = straddles ? end_of_episode(host) : 0;
+  const size_t first = straddles ? 1 : 0;
+  const Ns start = straddles ? host.front().whole_begin_ns : g0;
+  if (straddles) {
+    const Ns alone = run_again(host, first, episode, false, start, g0, constants, stages, steps);
+    ahead.earn(host.front(), g1 - alone);
   }
-  if (stays == 0) return;
-  // Replayed time [g0, g0 + stays) is drawn at [cut, g1).
+  const Ns at =
+      run_again(host, first, episode, lead > 0, start - lead, g0, constants, stages, steps);
+  const Ns stays = std::clamp<Ns>(at - g0, 0, g1 - g0);
+  const Ns wanted = g1 - g0 - stays;
+  const Ns paid = std::min(wanted, ahead.lead_ns());
+  const Ns cut = g0 + paid;  // the waits' part is [g0, cut)
+  const size_t before = out.size();
+  ahead.spend(g0, paid,
+              straddles && stays == 0 && host.size() == 1 ? host.front().grade : Grade::kB, out);
+  ahead.keep_at_most(std::max<Ns>(0, g0 - at));
+  if (straddles && out.size() > before) {
+    out[before].grade = std::max(out[before].grade, host.front().grade);
+  }
+  if (cut == g1) return;
+  // Replayed time [g0, g0 + g1 - cut) is drawn at [cut, g1).
   const Ns shift = cut - g0;
+  const Ns left = g1 - cut;
   const size_t mark = out.size();
   Ns done = g0;
   for (const Step& step : steps) {
     const Ns begin = std::max(done, step.begin_ns);
-    const Ns end = std::min(step.end_ns, g0 + stays);
+    const Ns end = std::min(step.end_ns, g0 + left);
     if (end <= begin) continue;
     if (step.piece->kind == HostPiece::Kind::kData && stages.made_inline(step.piece->batch)) {
       // Stages move with the call that makes the batch.
@@ -109,9 +133,9 @@ void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Cons
     }
     done = end;
   }
-  if (done < g0 + stays && !steps.empty()) {
+  if (done < g0 + left && !steps.empty()) {
     // The replay ended early (a piece shrank to nothing): the rest is the last piece's.
-    emit_host_piece(*steps.back().piece, done, g0 + stays, stages, out);
+    emit_host_piece(*steps.back().piece, done, g0 + left, stages, out);
   }
   for (size_t i = mark; i < out.size(); ++i) {
     out[i].begin_ns += shift;

@@ -16,7 +16,8 @@
 // over a long backlog costs the whole refill.
 //
 // A wait of the program that is several calls in a row (a copy that waits and the stream
-// sync after it) goes away as a whole.
+// sync after it) goes away as a whole. What the host gained by a wait beyond its own gap is
+// kept in run_ahead.h, and the gaps after it are replayed that much earlier.
 //
 // Invariant: the pieces cover [g0, g1) exactly.
 #pragma once
@@ -27,6 +28,7 @@
 #include "analysis/diagnose/host_chain.h"
 #include "analysis/diagnose/loader_stages.h"
 #include "analysis/diagnose/piece.h"
+#include "analysis/diagnose/run_ahead.h"
 
 namespace idlescope::diagnose {
 
@@ -36,8 +38,10 @@ void emit_host_piece(const HostPiece& piece, Ns begin_ns, Ns end_ns, const Loade
 
 size_t end_of_episode(const std::vector<HostPiece>& host);
 
-// `host` covers [g0, g1) in order; host.front() is the straddling call.
-void replay_without(const std::vector<HostPiece>& host, Ns g0, Ns g1, const Constants& constants,
-                    const LoaderStages& stages, Pieces& out);
+// `host` covers [g0, g1) in order. `straddles`: host.front() is a call that waited for the
+// device across g0 and goes away; else only the lead of earlier waits moves the host.
+void replay_without(const std::vector<HostPiece>& host, bool straddles, Ns g0, Ns g1,
+                    const Constants& constants, const LoaderStages& stages, RunAhead& ahead,
+                    Pieces& out);
 
 }  // namespace idlescope::diagnose

@@ -1,6 +1,7 @@
 #include "analysis/diagnose/ranks.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -45,33 +46,47 @@ std::map<Key, read::Op> collectives_of(const model::Model& model,
   return out;
 }
 
-// Time a rank spends in a leaf per step.
-double per_step(const DevicePass& pass, size_t leaf) {
-  const double n = std::max<double>(1, static_cast<double>(pass.spans.size()));
-  return static_cast<double>(pass.ledger->totals()[leaf]) / n;
-}
+// Why the last rank of a step was late (B5): by leaf, what it spent more in that step than the
+// mean of the ranks that waited for it, scaled to what each of them waited.
+class Guilt {
+ public:
+  explicit Guilt(const std::vector<DevicePass*>& ranks) : ranks_(ranks), by_leaf_(ranks.size()) {}
 
-struct Guilt {
-  report::Leaf leaf{};
-  double ns = 0;
-};
-
-// The leaf in which `late` spends most more than the mean of the others.
-Guilt compare_leaves(const std::vector<DevicePass*>& passes, size_t late) {
-  Guilt guilt;
-  for (size_t l = 0; l < kLeafCount; ++l) {
-    const report::Leaf leaf = kLeaves[l];
-    if (leaf == report::BUSY_COMM_EXPOSED || leaf == report::PROFILER) continue;
-    double others = 0;
-    for (size_t r = 0; r < passes.size(); ++r) {
-      if (r != late) others += per_step(*passes[r], l);
+  // `spans`: the step of each rank; `wait_ns`: of each other rank for `last`, the mean.
+  void add(size_t last, const std::vector<size_t>& spans, Ns wait_ns) {
+    std::array<double, kLeafCount> more{};
+    double sum = 0;
+    for (size_t l = 0; l < kLeafCount; ++l) {
+      const report::Verdict verdict = verdict_of(kLeaves[l]);
+      if (verdict == report::COMM || kLeaves[l] == report::PROFILER) continue;
+      double others = 0;
+      for (size_t r = 0; r < ranks_.size(); ++r) {
+        if (r != last) others += static_cast<double>(ranks_[r]->ledger->row(spans[r])[l]);
+      }
+      others /= std::max<double>(1, static_cast<double>(ranks_.size() - 1));
+      more[l] = static_cast<double>(ranks_[last]->ledger->row(spans[last])[l]) - others;
+      if (more[l] > 0) sum += more[l];
     }
-    others /= std::max<double>(1, static_cast<double>(passes.size() - 1));
-    const double more = per_step(*passes[late], l) - others;
-    if (more > guilt.ns) guilt = {leaf, more};
+    if (sum <= 0) return;
+    for (size_t l = 0; l < kLeafCount; ++l) {
+      if (more[l] > 0) by_leaf_[last][l] += more[l] / sum * static_cast<double>(wait_ns);
+    }
   }
-  return guilt;
-}
+
+  void write(RankDiagnosis& out, size_t rank) const {
+    const double steps = std::max<double>(1, static_cast<double>(ranks_[rank]->spans.size()));
+    for (size_t l = 0; l < kLeafCount; ++l) {
+      const double ns = by_leaf_[rank][l] / steps;
+      if (ns <= out.guilty_ns) continue;
+      out.guilty_ns = ns;
+      out.guilty_leaf = kLeaves[l];
+    }
+  }
+
+ private:
+  const std::vector<DevicePass*>& ranks_;
+  std::vector<std::array<double, kLeafCount>> by_leaf_;
+};
 
 // Splits exposed communication of each span by the rank's share of waiting.
 void split_ledger(DevicePass& pass, double wait_share) {
@@ -114,13 +129,20 @@ std::vector<RankDiagnosis> match_ranks(const model::Model& model,
     uint64_t last = 0;
     uint64_t n = 0;
   };
+  struct Late {  // a step in which one rank was waited for
+    std::vector<size_t> spans;
+    Ns wait_ns = 0;
+  };
   std::vector<Sum> sums(ranks.size());
+  std::map<std::pair<size_t, size_t>, Late> late;  // (last rank, its step)
   uint64_t counted = 0;
   for (const auto& [key, arrivals] : matched) {
     if (arrivals.size() != ranks.size()) continue;
     // Only what lies in analysed steps of every rank says something about them.
+    std::vector<size_t> spans(ranks.size());
     const bool inside = std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrival& a) {
-      return ranks[a.rank]->ledger->covers(a.begin_ns, a.begin_ns + 1);
+      spans[a.rank] = ranks[a.rank]->ledger->span_at(a.begin_ns);
+      return spans[a.rank] < ranks[a.rank]->ledger->spans();
     });
     if (!inside) continue;
     ++counted;
@@ -131,30 +153,32 @@ std::vector<RankDiagnosis> match_ranks(const model::Model& model,
       if (arrival.begin_ns > last->begin_ns) last = &arrival;
     }
     ++sums[last->rank].last;
+    Late& step = late[{last->rank, spans[last->rank]}];
+    step.spans = spans;
     for (const Arrival& arrival : arrivals) {
+      const Ns wait = arrival.end_ns - arrival.begin_ns - transfer;
       sums[arrival.rank].transfer += transfer;
-      sums[arrival.rank].wait += arrival.end_ns - arrival.begin_ns - transfer;
+      sums[arrival.rank].wait += wait;
+      step.wait_ns += wait;
       ++sums[arrival.rank].n;
     }
   }
   if (counted == 0) return out;
-  const size_t slowest = static_cast<size_t>(
-      std::max_element(sums.begin(), sums.end(),
-                       [](const Sum& a, const Sum& b) { return a.last < b.last; }) -
-      sums.begin());
-  const Guilt guilt = compare_leaves(ranks, slowest);
+  // Before the waits are moved to other leaves below.
+  Guilt guilt(ranks);
+  const auto waiters = static_cast<Ns>(ranks.size() - 1);
+  for (const auto& [key, step] : late) guilt.add(key.first, step.spans, step.wait_ns / waiters);
   for (size_t r = 0; r < ranks.size(); ++r) {
     const double steps = std::max<double>(1, static_cast<double>(ranks[r]->spans.size()));
     out[r].comm_wait_ns = static_cast<double>(sums[r].wait) / steps;
     out[r].comm_transfer_ns = static_cast<double>(sums[r].transfer) / steps;
     out[r].last_share = static_cast<double>(sums[r].last) / static_cast<double>(counted);
+    guilt.write(out[r], r);
     const Ns both = sums[r].wait + sums[r].transfer;
     if (both > 0) {
       split_ledger(*ranks[r], static_cast<double>(sums[r].wait) / static_cast<double>(both));
     }
   }
-  out[slowest].guilty_leaf = guilt.leaf;
-  out[slowest].guilty_ns = guilt.ns;
   return out;
 }
 

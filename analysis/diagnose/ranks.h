@@ -2,7 +2,7 @@
 //
 // In: the passes of all devices of a recording with several ranks. Out: per rank its waiting
 // and transfer time, and for the waiting the rank that came last with the leaf in which it
-// spends more time than those who wait. Exposed communication in the ledgers is split into
+// spends more time than those who wait, step by step. Exposed communication in the ledgers is split into
 // COMM_TRANSFER and COMM_STRAGGLER; with one rank it stays BUSY_COMM_EXPOSED.
 //
 //   rank 0  ██████▒▒▒▒▒▒▒▒▒▒▒▒████      ▒ collective: starts when the rank arrives, ends

@@ -350,7 +350,11 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
     const bool compile = event.kind == trace::EVENT_CAPTURE ||
                          (event.kind == trace::EVENT_RANGE && event.b == trace::RANGE_COMPILE);
     if (!compile) continue;
-    if (event.begin_ns > startup_end && out.run.startup_ns > 0) ++out.run.compiles;
+    if (event.begin_ns > startup_end && out.run.startup_ns > 0) {
+      ++out.run.compiles;
+      out.run.compile_ns += std::max<Ns>(0, event.end_ns - event.begin_ns);
+      if (event.kind == trace::EVENT_CAPTURE) ++out.run.captures;
+    }
     if (wall > 0 && event.end_ns + wall / 10 > p.last_ns) out.run.still_compiling = true;
   }
   if (out.run.compiles == 0 && out.run.startup_ns > 0) out.run.still_compiling = false;

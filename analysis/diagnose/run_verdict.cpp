@@ -16,6 +16,8 @@ constexpr double kRestartsOfRun = 0.1;
 constexpr double kStallOfRun = 0.10;  // as kOtherMatters of the steady verdict
 constexpr double kStallShown = 0.02;
 constexpr double kCovered = 0.5;
+constexpr double kCompileOfLoop = 0.2;
+constexpr uint64_t kCompilesOften = 10;
 
 }  // namespace
 
@@ -48,6 +50,17 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
       out.certainty = report::LIKELY;
     }
   };
+  // Steps that compile or capture again and again are slow and few: the window may not hold
+  // enough of them, but the host has seen every one.
+  const double loop_ns = wall - static_cast<double>(run.startup_ns);
+  const double compiling = loop_ns > 0 ? static_cast<double>(run.compile_ns) / loop_ns : 0;
+  if (out.verdict == report::CANNOT_TELL && run.compiles >= kCompilesOften &&
+      compiling > kCompileOfLoop) {
+    take(report::COMPILE,
+         2 * run.captures > run.compiles ? report::COMPILE_CAPTURE : report::COMPILE_JIT,
+         compiling);
+    return;
+  }
   const double restarts = static_cast<double>(run.epoch_restart_ns) / wall;
   if (!seen_by_device && restarts > kRestartsOfRun && restarts > steady_loss) {
     take(report::STARTUP, report::DATA_STARTUP, restarts);

@@ -113,6 +113,7 @@ class LoaderBuilder {
           break;
         }
         case trace::EVENT_LOADER_UNSEEN:
+          out_.iterators[iterator_of(p, event.iterator)].by_name_only = true;
           if (event.a > 0) out_.unseen.push_back(static_cast<uint32_t>(event.a));
           break;
         case trace::EVENT_LOADER_NEXT: {

@@ -74,6 +74,7 @@ struct Iterator {
   uint32_t process = 0;
   Ns create_begin_ns = 0;  // 0,0: construction was not recorded
   Ns create_end_ns = 0;
+  bool by_name_only = false;  // a loader whose inside is not followed
   int64_t num_workers = -1;
   int64_t prefetch = -1;
   int64_t flags = -1;  // trace::LoaderFlag; −1: unknown

@@ -166,7 +166,7 @@ Anchor thread_anchor(const std::vector<Launched>& order) {
   return anchor;
 }
 
-// One graph that most of the work is in: each replay is a step or a fixed part of one.
+// Graphs that most of the work is in: each replay is a step or a fixed part of one.
 Anchor graph_anchor(const std::vector<Launched>& order) {
   Anchor anchor;
   anchor.name = "graph";
@@ -176,13 +176,37 @@ Anchor graph_anchor(const std::vector<Launched>& order) {
     all += launched.ops;
     if (launched.graph) ops[launched.token] += launched.ops;
   }
+  uint64_t in_graphs = 0;
+  uint64_t most = 0;
   for (const auto& [token, n] : ops) {
-    if (2 * n < all) continue;
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (order[i].graph && order[i].token == token) anchor.starts.push_back(i);
-    }
+    in_graphs += n;
+    most = std::max(most, n);
+  }
+  // A step captured again for each shape is many graphs of about the same size.
+  const bool one = 2 * most >= all;
+  if (!one && 2 * in_graphs < all) return anchor;
+  std::vector<int64_t> sizes;
+  for (const Launched& launched : order) {
+    if (launched.graph) sizes.push_back(static_cast<int64_t>(launched.ops));
+  }
+  const auto typical = static_cast<uint64_t>(median(sizes));
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (!order[i].graph) continue;
+    const bool like = 4 * order[i].ops >= 3 * typical && 3 * order[i].ops <= 4 * typical;
+    if (one ? ops[order[i].token] == most : like) anchor.starts.push_back(i);
   }
   measure(anchor, order.size());
+  // How much of the work the replays cover, not how many of the launches: eager steps before
+  // the first replay launch hundreds of kernels each, a replay is one.
+  uint64_t covered = 0;
+  for (size_t i = anchor.starts.empty() ? order.size() : anchor.starts.front(); i < order.size();
+       ++i) {
+    covered += order[i].ops;
+  }
+  if (all > 0) {
+    anchor.coverage =
+        std::max(anchor.coverage, static_cast<double>(covered) / static_cast<double>(all));
+  }
   return anchor;
 }
 
@@ -226,6 +250,24 @@ Anchor count_anchor(const std::vector<Launched>& order) {
     }
   }
   return best;
+}
+
+// Share of launches that are what was launched one period before: 1 for a loop that does the
+// same each step. A period inside a step (a layer) fails at the edges of every step.
+// Short periods say nothing: one kernel in a row repeats too.
+double repeats(const std::vector<Launched>& order, const Anchor& anchor) {
+  constexpr size_t kShortestStep = 8;
+  std::vector<int64_t> spacing;
+  for (size_t i = 1; i < anchor.starts.size(); ++i) {
+    spacing.push_back(static_cast<int64_t>(anchor.starts[i] - anchor.starts[i - 1]));
+  }
+  const auto period = static_cast<size_t>(std::max<int64_t>(0, median(std::move(spacing))));
+  if (period < kShortestStep || period >= order.size()) return 0;
+  size_t same = 0;
+  for (size_t i = period; i < order.size(); ++i) {
+    if (order[i].token == order[i - period].token) ++same;
+  }
+  return static_cast<double>(same) / static_cast<double>(order.size() - period);
 }
 
 bool same_count(size_t a, size_t b) { return a >= 2 && b >= 2 && (a > b ? a - b : b - a) <= 1; }
@@ -299,7 +341,13 @@ StepTrack find_op_track(const read::Recording& recording, const read::Process& p
   consider(optimizer, {&threads, &count}, optimizer.count() >= 4 ? 0.7 : 0.5);
   if (confidence < kEnough) consider(threads, {&optimizer, &count}, 0.7);
   if (confidence < kEnough) consider(graph, {&optimizer, &threads}, 0.7);
-  if (confidence < kEnough) consider(count, {&optimizer, &threads}, 0.5);
+  if (confidence < kEnough) {
+    // A second anchor of its own: nearly every launch repeats, many times over. A profile of
+    // one pass repeats its layers just so; a window of a running loop does not end with one.
+    const bool looped = recording.origin == read::Origin::kIdlescope && count.count() >= 50 &&
+                        repeats(order, count) >= 0.998;
+    consider(count, {&optimizer, &threads}, looped ? 0.7 : 0.5);
+  }
   track.confidence = confidence;
   if (chosen == nullptr) return track;
   track.anchor = chosen->name;

@@ -17,9 +17,11 @@ class Advice {
  public:
   Advice(const Context& context, Report* report) : context_(context), report_(report) {}
 
-  // `cost_ns` per step (or in the window): what the fix removes at most; at or above
-  // kWorthwhile, else nullptr is returned and nothing added.
-  Fix* offer(std::string_view id, Verdict addresses, Text text, double cost_ns);
+  // `cost_ns` per step (or in the window): device time that has the fix's cause; at or above
+  // kWorthwhile, else nullptr is returned and nothing added. `ceiling_ns`: what the fix can
+  // remove at most, where that is more (time that is charged to waits in front of the cause).
+  Fix* offer(std::string_view id, Verdict addresses, Text text, double cost_ns,
+             double ceiling_ns = 0);
   const Context& context() const { return context_; }
   const Report& report() const { return *report_; }
 

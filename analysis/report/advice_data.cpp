@@ -46,7 +46,9 @@ class DataAdvice {
       : advice_(advice), c_(advice->context()), loader_(c_.d.loader), cost_(c_.verdict_ns(DATA)) {}
 
   Fix* offer(std::string_view id, Text text, std::string code = "", double cost = -1) {
-    Fix* fix = advice_->offer(id, DATA, std::move(text), cost < 0 ? cost_ : cost);
+    // Without the loader all time in next() is gone, also what a wait in front of it hid.
+    const double ceiling = cost < 0 && c_.per_step ? loader_.wait_mean_ns : 0;
+    Fix* fix = advice_->offer(id, DATA, std::move(text), cost < 0 ? cost_ : cost, ceiling);
     if (!fix) return nullptr;
     fix->set_code(std::move(code));
     fix->set_site(c_.site(loader_.site));
@@ -105,7 +107,7 @@ class DataAdvice {
 };
 
 void DataAdvice::by_limiter() {
-  if (!loader_.seen) return;
+  if (!loader_.seen || (loader_.num_workers < 0 && !loader_.unseen.empty())) return;
   if (per_sample_cost(c_)) {
     offer("batch-index", Say(messages::kFixBatchIndex), "for i in batches: x = data[i]");
     return;

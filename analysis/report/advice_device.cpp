@@ -40,6 +40,12 @@ void transfer(Advice* advice) {
     Fix* fix = advice->offer("prefetch-stream", TRANSFER, Say(messages::kFixPrefetchStream), cost);
     if (fix) fix->set_code("with torch.cuda.stream(side): x = x.to(device, non_blocking=True)");
   };
+  // Many small copies are one: pinning each of them would leave the calls.
+  const double small = c.leaf_ns(XFER_SMALL);
+  const auto pack = [&] {
+    advice->offer("small-copies", TRANSFER, Say(messages::kFixSmallCopies), small, all);
+  };
+  if (small > 0.5 * all) pack();
   if (back > 0.5 * all) {
     advice->offer("copy-back", TRANSFER, Say(messages::kFixCopyBack), std::min(all, back));
   } else if (mostly_pageable && pageable > 0) {
@@ -49,9 +55,7 @@ void transfer(Advice* advice) {
     // Pinned already, or the kind of memory is not known: overlapping is what is missing.
     prefetch(all);
   }
-  if (c.leaf_ns(XFER_SMALL) > 0.3 * all) {
-    advice->offer("small-copies", TRANSFER, Say(messages::kFixSmallCopies), c.leaf_ns(XFER_SMALL));
-  }
+  if (small > 0.3 * all) pack();
   if (bytes_per_step >= 4e6 && back <= 0.5 * all) {
     Fix* fix = advice->offer("uint8", TRANSFER, Say(messages::kFixUint8), 0.75 * all);
     if (fix) fix->set_code("x = x.to(device, non_blocking=True).float().div_(255)");
@@ -65,7 +69,7 @@ void launch(Advice* advice) {
   const double optimizer = advice->report().launch_optimizer_share();
   if (optimizer >= 0.5) {
     Fix* fix = advice->offer("fused-optimizer", LAUNCH, Say(messages::kFixFusedOptimizer),
-                             optimizer * all);
+                             optimizer * all, optimizer * all + c.waits_ns());
     if (fix) fix->set_code("optim.Adam(..., fused=True), or foreach=True");
   }
   // Work that is inside graphs already is not launched kernel by kernel.
@@ -74,7 +78,8 @@ void launch(Advice* advice) {
     const double replaced = launching + c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) +
                             c.leaf_ns(HOST_BACKWARD) + c.leaf_ns(HOST_OPTIMIZER);
     Fix* fix = c.worthwhile(launching)
-                   ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced)
+                   ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced,
+                                   replaced + c.waits_ns())
                    : nullptr;
     if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
   }
@@ -126,17 +131,19 @@ void host(Advice* advice) {
     return c.leaf_ns(a->leaf) > c.leaf_ns(b->leaf);
   });
   for (const Part* part : order) {
-    Fix* fix = advice->offer(part->id, HOST, Say(part->text), c.leaf_ns(part->leaf));
+    const double cost = c.leaf_ns(part->leaf);
+    Fix* fix = advice->offer(part->id, HOST, Say(part->text), cost, cost + c.waits_ns());
     if (fix) fix->set_code(part->code);
   }
   const double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
   // Host time next to launches of small kernels goes away with the same fix.
   if (c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) > 0.5 * rest &&
       c.device->ops_in_graphs < 0.5) {
-    Fix* fix = advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest);
+    Fix* fix =
+        advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest, rest + c.waits_ns());
     if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
   }
-  advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest);
+  advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
 }
 
 void alloc(Advice* advice) {

@@ -39,6 +39,10 @@ double Context::verdict_ns(Verdict verdict) const {
   return sum;
 }
 
+double Context::waits_ns() const {
+  return verdict_ns(SYNC) + verdict_ns(TRANSFER) - leaf_ns(BUSY_COPY_EXPOSED);
+}
+
 std::string Context::time(double ns) const { return scale.with_unit(std::llround(ns)); }
 
 std::string Context::site(const std::string& recorded) const {

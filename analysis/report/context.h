@@ -33,6 +33,10 @@ class Context {
   double leaf_ns(Leaf leaf) const;  // per step, or in the window
   double verdict_ns(Verdict verdict) const;
   double compute_ns() const { return verdict_ns(COMPUTE); }
+  double absent_ns() const { return unit_ns - compute_ns(); }
+  // Idle time that is charged to calls that wait for the device. Host work behind such a call
+  // was hidden by it: without that work the wait would end in no gap either.
+  double waits_ns() const;
   double share(double ns) const { return unit_ns > 0 ? ns / unit_ns : 0; }
   bool worthwhile(double ns) const { return share(ns) >= kWorthwhile; }
   std::string time(double ns) const;  // by `scale`, with unit

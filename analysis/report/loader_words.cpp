@@ -113,6 +113,11 @@ std::vector<Text> loader_sentences(const Context& context) {
           Say(messages::kLimiterPin).with("pin", duration(std::llround(loader.pin_mean_ns))));
       break;
     case LIMITER_IPC:
+      if (loader.unpickle_share > 0.5) {
+        out.push_back(Say(messages::kLimiterUnpickle)
+                          .with("unpickle", duration(std::llround(loader.unpickle_mean_ns))));
+        break;
+      }
       out.push_back(
           Say(messages::kLimiterIpc).with("pickle", duration(std::llround(loader.pickle_mean_ns))));
       break;

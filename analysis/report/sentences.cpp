@@ -139,6 +139,7 @@ class Writer {
     if (largest != LEAF_UNSPECIFIED && largest != HOST_PYTHON) {
       add(Say(messages::kHostDetail).nested("what", leaf_words(largest)));
     }
+    if (largest == HOST_PYTHON && !c_.d.loader.seen) add(Say(messages::kLoaderNotSeen));
     for (const diagnose::Gap& gap : c_.d.gaps) {
       if (verdict_of(gap.top_leaf) != verdict || gap.doing.empty() || gap.thread.empty()) continue;
       add(Say(messages::kGapDetail)

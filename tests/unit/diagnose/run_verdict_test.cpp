@@ -52,5 +52,16 @@ TEST(RunVerdict, RestartsAtEveryEpochAre) {
   EXPECT_EQ(after(run, report::COMPUTE), report::STARTUP);
 }
 
+TEST(RunVerdict, CapturingAllTheTimeIsSeenWithoutAFullWindow) {
+  RunLedger run = short_trial(10, 0, 20);
+  run.compiles = run.captures = 30;
+  run.compile_ns = 6 * kSecond;
+  EXPECT_EQ(after(run, report::CANNOT_TELL), report::COMPILE);
+  run.compile_ns = kSecond;  // a tenth of the loop
+  EXPECT_EQ(after(run, report::CANNOT_TELL), report::CANNOT_TELL);
+  run.compile_ns = 6 * kSecond;
+  EXPECT_EQ(after(run, report::DATA), report::DATA);  // the window's word counts
+}
+
 }  // namespace
 }  // namespace idlescope::diagnose

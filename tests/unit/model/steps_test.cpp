@@ -92,6 +92,54 @@ TEST(Steps, RepeatedLayersAloneAreNoSteps) {
   EXPECT_LT(track.confidence, 0.6);
 }
 
+// `steps` times twenty launches of one kernel and one of another, on one thread.
+model::StepTrack plain_loop(int steps, read::Origin origin) {
+  Scene s;
+  double at = 0;
+  for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < 21; ++i) {
+      s.kernel(at + 0.006, at + 0.009, s.launch(at, at + 0.004), 7, i < 20 ? "_kernel" : "add");
+      at += 0.010;
+    }
+  }
+  read::Recording recording = s.take();
+  recording.origin = origin;
+  const auto devices = model::build_device_timelines(recording);
+  return model::find_op_track(recording, recording.processes[0], devices.at(0));
+}
+
+TEST(Steps, ALoopThatRepeatsExactlyHasSteps) {
+  const auto own = plain_loop(100, read::Origin::kIdlescope);
+  EXPECT_NEAR(static_cast<double>(own.boundaries.size()), 100, 1);
+  EXPECT_GE(own.confidence, 0.6);
+  EXPECT_LT(own.confidence, 0.8);  // no forecasts
+  // Somebody else's profile of few repetitions may be the layers of one pass.
+  EXPECT_TRUE(plain_loop(100, read::Origin::kKineto).boundaries.empty());
+  EXPECT_TRUE(plain_loop(24, read::Origin::kIdlescope).boundaries.empty());
+}
+
+TEST(Steps, ReplaysAreStepsAlsoAfterManyEagerLaunches) {
+  Scene s;
+  double at = 0;
+  for (int i = 0; i < 1500; ++i) {
+    s.kernel(at + 0.006, at + 0.009, s.launch(at, at + 0.004), 7, "eager" + std::to_string(i % 50));
+    at += 0.010;
+  }
+  for (int replay = 0; replay < 200; ++replay) {
+    const uint32_t c = s.call(trace::CALL_GRAPH_LAUNCH, "cudaGraphLaunch", at, at + 0.010);
+    for (int node = 0; node < 100; ++node) {
+      s.kernel(at + 0.020 + node * 0.002, at + 0.0215 + node * 0.002, c, 7, "node");
+      s.here().op_descriptors.back().graph_id = 5;
+    }
+    at += 0.25;
+  }
+  read::Recording recording = s.take();
+  const auto devices = model::build_device_timelines(recording);
+  const auto track = model::find_op_track(recording, recording.processes[0], devices.at(0));
+  EXPECT_EQ(track.anchor, std::string("graph"));
+  EXPECT_EQ(track.boundaries.size(), 200u);
+}
+
 TEST(Steps, LambdaIsNoOptimizer) {
   EXPECT_FALSE(model::is_optimizer_kernel("at::native::gpu_kernel_impl<...>::lambda(float)"));
   EXPECT_TRUE(model::is_optimizer_kernel("void lamb_stage1"));
