@@ -40,31 +40,49 @@ CallLeaf::CallLeaf(const model::Model& model, const model::DeviceTimeline& devic
 
 void CallLeaf::find_small_copies() {
   struct Last {
-    uint32_t call = kNone;  // the small blocking copy handed out last, if nothing came since
-    size_t listed = 0;      // its place in small_copies_ plus one; 0: not there
+    uint32_t call = kNone;  // the small copy handed out last on its thread, if nothing came since
+    bool follows = false;   // right behind a blocking one
+    bool blocking = false;  // it, or a sync behind it, waited
+    bool listed = false;
+    uint32_t before = kNone;  // the one it follows, not listed yet
   };
   std::unordered_map<uint32_t, Last> threads;
   for (const auto& [call, op] : copy_ops_) threads[thread_of(call)] = {};
   if (threads.empty()) return;
+  const auto confirm = [&](Last& last) {
+    last.blocking = true;
+    if (!last.follows || last.listed) return;
+    if (last.before != kNone) small_copies_.push_back({last.before, false});
+    small_copies_.push_back({last.call, true});
+    last.listed = true;
+  };
   for (uint32_t i = 0; i < process_.calls.size(); ++i) {
     const read::Call& call = process_.calls[i];
-    if (call.parent != kNone || !model::hands_out_work(call_class(i))) continue;
+    if (call.parent != kNone) continue;
     const auto it = threads.find(thread_of(i));
     if (it == threads.end()) continue;
     Last& last = it->second;
+    const trace::CallClass what = call_class(i);
+    if (what == trace::CALL_STREAM_SYNC || what == trace::CALL_DEVICE_SYNC) {
+      const bool behind =
+          last.call != kNone && call.begin_ns < process_.calls[last.call].end_ns + kCopyThenSync;
+      if (behind) confirm(last);
+      continue;
+    }
+    if (!model::hands_out_work(what)) continue;
     trace::CopyKind kind{};
-    const uint64_t bytes = call_class(i) == trace::CALL_MEMCPY ? copy_bytes(i, kind) : 0;
-    if (bytes == 0 || bytes > kSmallCopyBytes || kind == trace::COPY_D2D || !waits(i)) {
+    const uint64_t bytes = what == trace::CALL_MEMCPY ? copy_bytes(i, kind) : 0;
+    if (bytes == 0 || bytes > kSmallCopyBytes || kind == trace::COPY_D2D) {
       last = {};
       continue;
     }
-    const bool follows = last.call != kNone &&
-                         call.begin_ns - process_.calls[last.call].end_ns < constants_.burst_ns;
-    if (follows) {
-      if (last.listed == 0) small_copies_.push_back({last.call, false});
-      small_copies_.push_back({i, true});
-    }
-    last = {i, follows ? small_copies_.size() : 0};
+    Last next;
+    next.call = i;
+    next.follows =
+        last.blocking && call.begin_ns < process_.calls[last.call].end_ns + constants_.burst_ns;
+    next.before = next.follows && !last.listed ? last.call : kNone;
+    last = next;
+    if (waits(i)) confirm(last);
   }
   std::sort(small_copies_.begin(), small_copies_.end());
 }
@@ -153,7 +171,8 @@ report::Leaf CallLeaf::leaf_of_copy(uint32_t call) const {
 }
 
 report::Leaf CallLeaf::copy_leaf(uint32_t call) const {
-  return waits(call) ? leaf_of_copy(call) : report::LAUNCH_LEAF;
+  // Of a small blocking copy often the sync behind it waits, not the call itself.
+  return waits(call) || in_small_copies(call) ? leaf_of_copy(call) : report::LAUNCH_LEAF;
 }
 
 // A stream sync right after a copy on the same thread is that copy's: PyTorch ends every

@@ -186,7 +186,8 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
     return finish();
   }
   if (call.end_ns <= g0) {
-    ahead_.reset();  // the host is ahead again: what follows is no wait's doing
+    // Well ahead again: what follows is no wait's doing.
+    if (g0 - call.end_ns > constants_.burst_ns) ahead_.reset();
     wait_on_device(g0, end, o, call_index, out);
     return finish();
   }

@@ -28,9 +28,8 @@ size_t Ledger::seek(Ns time_ns) {
 }
 
 size_t Ledger::span_at(Ns time_ns) const {
-  const auto it =
-      std::partition_point(spans_.begin(), spans_.end(),
-                           [&](const LedgerSpan& span) { return span.end_ns <= time_ns; });
+  const auto it = std::partition_point(
+      spans_.begin(), spans_.end(), [&](const LedgerSpan& span) { return span.end_ns <= time_ns; });
   if (it == spans_.end() || time_ns < it->begin_ns) return spans_.size();
   return static_cast<size_t>(it - spans_.begin());
 }

@@ -54,16 +54,17 @@ struct Step {
   Ns end_ns;
 };
 
-// Runs host[first…] again from `at`. Waits before `episode` take no time, others still wait
-// for the device, which drains at g0; with `no_waits` none does. Returns when it ends.
-Ns run_again(const std::vector<HostPiece>& host, size_t first, size_t episode, bool no_waits, Ns at,
-             Ns g0, const Constants& constants, const LoaderStages& stages,
+// Runs host[first…] again from `at`. Waits before `episode` and those of leaf `gone` take no
+// time, others still wait for the device, which drains at g0; with `no_waits` none does.
+// Returns when it ends.
+Ns run_again(const std::vector<HostPiece>& host, size_t first, size_t episode, report::Leaf gone,
+             bool no_waits, Ns at, Ns g0, const Constants& constants, const LoaderStages& stages,
              std::vector<Step>& steps) {
   steps.clear();
   for (size_t i = first; i < host.size(); ++i) {
     const HostPiece& piece = host[i];
     const bool waits = piece.kind == HostPiece::Kind::kWaits;
-    if (waits && (no_waits || i < episode)) continue;
+    if (waits && (no_waits || i < episode || piece.leaf == gone)) continue;
     const Ns length = piece.end_ns - piece.begin_ns;
     Ns end = at + length;
     if (piece.kind == HostPiece::Kind::kData && !stages.made_inline(piece.batch)) {
@@ -91,13 +92,16 @@ void replay_without(const std::vector<HostPiece>& host, bool straddles, Ns g0, N
   const Ns lead = ahead.lead_ns();
   const size_t episode = straddles ? end_of_episode(host) : 0;
   const size_t first = straddles ? 1 : 0;
+  // Who removes one such wait removes its like beside it.
+  const report::Leaf gone = straddles ? host.front().leaf : report::LEAF_UNSPECIFIED;
   const Ns start = straddles ? host.front().whole_begin_ns : g0;
   if (straddles) {
-    const Ns alone = run_again(host, first, episode, false, start, g0, constants, stages, steps);
+    const Ns alone =
+        run_again(host, first, episode, gone, false, start, g0, constants, stages, steps);
     ahead.earn(host.front(), g1 - alone);
   }
   const Ns at =
-      run_again(host, first, episode, lead > 0, start - lead, g0, constants, stages, steps);
+      run_again(host, first, episode, gone, lead > 0, start - lead, g0, constants, stages, steps);
   const Ns stays = std::clamp<Ns>(at - g0, 0, g1 - g0);
   const Ns wanted = g1 - g0 - stays;
   const Ns paid = std::min(wanted, ahead.lead_ns());
