@@ -217,6 +217,8 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
   const bool straddles = first.kind == HostPiece::Kind::kWaits && first.call != kNone &&
                          first.call != call_index && first.whole_begin_ns < g0 &&
                          g0 - kClockError < first.whole_end_ns;
+  // An earlier wait makes launches late one by one. A longer stall is its own cause.
+  if (g1 - g0 > constants_.burst_ns) ahead_.reset();
   if (straddles || ahead_.lead_ns() > 0) {
     replay_without(host_, straddles, g0, tail_end, constants_, stages_, ahead_, out);
   } else {
