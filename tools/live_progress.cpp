@@ -86,16 +86,18 @@ std::vector<LiveProcess> live_processes(const std::string& directory) {
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     LiveProcess process;
     if (!parse_trace_file_name(entry.path().filename().string(), &process.name)) continue;
-    const auto source = read::ByteSource::open(entry.path().string());
+    auto source = read::ByteSource::open(entry.path().string());
     if (!source) continue;
+    const auto bytes = source->bytes();
+    if (!bytes) continue;
     Raw raw;
-    count_packets(source->bytes(), false, &raw);
+    count_packets(*bytes, false, &raw);
     raw.finish();
     process.counts = raw.counts;
     process.counts.files = 1;
     process.rank = raw.rank;
     process.is_main = raw.is_main;
-    process.bytes = source->bytes().size();
+    process.bytes = bytes->size();
     out.push_back(process);
   }
   std::sort(out.begin(), out.end(), [](const LiveProcess& a, const LiveProcess& b) {
