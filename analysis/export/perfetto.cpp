@@ -169,17 +169,19 @@ class PerfettoSink : public EventSink {
   using Ids = std::unordered_map<std::string, uint64_t>;
   template <typename Define>
   static uint64_t id_of(Ids& ids, std::string_view text, const Define& define) {
-    const auto [entry, added] = ids.emplace(std::string(text), ids.size() + 1);
-    if (added) {
+    const auto found = ids.emplace(std::string(text), ids.size() + 1);
+    const std::string& key = found.first->first;
+    const uint64_t id = found.first->second;
+    if (found.second) {
       auto* defined = define();
-      defined->set_iid(entry->second);
-      if constexpr (requires { defined->set_str(entry->first); }) {
-        defined->set_str(entry->first);
+      defined->set_iid(id);
+      if constexpr (requires { defined->set_str(key); }) {
+        defined->set_str(key);
       } else {
-        defined->set_name(entry->first);
+        defined->set_name(key);
       }
     }
-    return entry->second;
+    return id;
   }
   uint64_t name_id(std::string_view name) {
     return id_of(names_, name,
