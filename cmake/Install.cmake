@@ -8,6 +8,9 @@ include(CMakePackageConfigHelpers)
 
 if(TARGET idlescope_cli)
   install(TARGETS idlescope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT CMAKE_CROSSCOMPILING)
+    install(FILES ${PROJECT_BINARY_DIR}/tools/idlescope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  endif()
 endif()
 
 if(TARGET idlescope_library)

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "analysis/report/layout.h"
 #include "proto/messages.h"
 #include "tools/doctor_checks.h"
 #include "tools/exit_codes.h"
@@ -22,12 +23,12 @@ constexpr const char* kIndent = "           ";
 class Report {
  public:
   void add(const Finding& finding) {
-    const char* label = finding.health == Health::kWorks     ? "  works    "
-                        : finding.health == Health::kLimited ? "  in part  "
-                                                             : "  FAILS    ";
-    print(wrap(messages::fill(finding.what.text, finding.values), label, kIndent));
-    if (finding.todo)
-      print(wrap(messages::fill(finding.todo->text, finding.values), kIndent, kIndent));
+    const messages::Message& label = finding.health == Health::kWorks     ? messages::kDoctorWorks
+                                     : finding.health == Health::kLimited ? messages::kDoctorLimited
+                                                                          : messages::kDoctorFails;
+    print(wrap(words(finding.what, finding.values), report::pad_right("  " + words(label), 11),
+               kIndent));
+    if (finding.todo) print(wrap(words(*finding.todo, finding.values), kIndent, kIndent));
     failed_ = failed_ || finding.health == Health::kFails;
   }
   void add(const std::optional<Finding>& finding) {
@@ -44,7 +45,7 @@ void add_trial(const TrialRecording& trial, const std::string& python, Report& r
       {"python", trial.python},
       {"program", python},
       {"torch", trial.torch},
-      {"cuda", trial.cuda.empty() ? "none" : trial.cuda},
+      {"cuda", trial.cuda.empty() ? words(messages::kSureNone) : trial.cuda},
       {"batches", std::to_string(trial.batches)},
       {"fetches", std::to_string(trial.fetches)},
       {"expected", std::to_string(kTrialBatches)},
@@ -110,8 +111,10 @@ void add_doctor(CLI::App& app, Selected& selected) {
                          "  idlescope doctor\n"
                          "  idlescope doctor --python /opt/conda/bin/python");
   doctor->add_option("--python", *python, "The Python of your jobs (python3)");
+  auto language = std::make_shared<std::string>();  // read before (main)
+  doctor->add_option("--lang", *language, "Language (en, zh)");
   doctor->callback(
-      [python, &selected] { selected.run = [python] { return run_doctor(*python); }; });
+      [python, language, &selected] { selected.run = [python] { return run_doctor(*python); }; });
 }
 
 }  // namespace idlescope::tools

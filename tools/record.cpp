@@ -20,6 +20,7 @@
 
 #include "proto/messages.h"
 #include "proto/run.pb.h"
+#include "tools/command_search.h"
 #include "tools/compact.h"
 #include "tools/exit_codes.h"
 #include "tools/job_process.h"
@@ -135,6 +136,11 @@ int cannot_start(const Recording& recording, int error) {
   return error == ENOENT ? kNotFound : kCannotExecute;
 }
 
+std::string step_count(uint64_t steps) {
+  return words(steps == 1 ? messages::kOneStep : messages::kManySteps,
+               {{"steps", std::to_string(steps)}});
+}
+
 // Says once how far the recording is, and once if no step comes.
 class Progress {
  public:
@@ -155,7 +161,7 @@ class Progress {
     const bool host_only = counts.windows_opened == 0 && counts.steps >= kStepsForAnAnswer;
     if (!said_ && (first_window || host_only)) {
       said_ = true;
-      say(messages::kLookAnyTime, {{"steps", std::to_string(counts.steps)}});
+      say(messages::kLookAnyTime, {{"counted", step_count(counts.steps)}});
     }
     if (!warned_ && counts.steps == 0 && counts.files > 0 && elapsed_s >= kNoStepWarningS) {
       warned_ = true;
@@ -183,7 +189,7 @@ void say_end(const Recording& recording, const JobEnd& end) {
                                    {"directory", recording.directory.shown}});
   } else if (end.interrupted) {
     say(recording.options.no_report ? messages::kJobInterruptedKept : messages::kJobInterrupted,
-        {{"steps", std::to_string(count_live(recording.directory.path).steps)}});
+        {{"counted", step_count(count_live(recording.directory.path).steps)}});
   } else if (end.signal() != 0) {
     const char* name = sigabbrev_np(end.signal());
     say(messages::kJobKilled,
@@ -199,12 +205,12 @@ void analyse_recording(const Recording& recording) {
   if (!recording.talks()) return;
   if (count_live(recording.directory.path).files == 0) {
     if (recording.outside) {
-      say_error(messages::kNothingRecorded, {},
-                messages::fill(messages::kNothingRecordedOutside.text,
-                               {{"program", recording.outside->program}}) +
-                    "\n" + recording.outside->better);
+      say_error(
+          messages::kNothingRecorded, {},
+          words(messages::kNothingRecordedOutside, {{"program", recording.outside->program}}) +
+              "\n" + recording.outside->better);
     } else {
-      say_error(messages::kNothingRecorded, {}, messages::kNothingRecordedHelp.text);
+      say_error(messages::kNothingRecorded, {}, words(messages::kNothingRecordedHelp));
     }
     return;
   }
@@ -240,8 +246,7 @@ int run_untouched(const std::vector<std::string>& command) {
 }
 
 int run_record(const RecordOptions& options, const std::vector<std::string>& command) {
-  if (command.empty())
-    throw UsageError("record needs a command: idlescope record -- python train.py");
+  if (command.empty()) throw UsageError(messages::kRecordNeedsCommand, {});
   Recording recording;
   recording.options = options;
   recording.command = command;
@@ -277,6 +282,10 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
 
   run::Run run = describe(recording);
   save(recording, run);
+  // Before anything is promised: the command may not exist.
+  if (const int error = command_error(command[0], environment("PATH"))) {
+    return cannot_start(recording, error);
+  }
   if (recording.talks()) {
     say(messages::kRecordingTo, {{"directory", recording.directory.shown},
                                  {"limit", format_size(recording.plan.max_size_bytes)}});
@@ -354,11 +363,16 @@ void add_record(CLI::App& app, Selected& selected) {
   record->add_flag("--no-report", options->no_report, "Do not analyse at the end");
   record->add_flag("-q,--quiet", options->quiet, "Errors only");
   record->add_flag("-v,--verbose", options->verbose, "Windows, versions, every process seen");
+  record->footer(
+      "Every option has a variable, IDLESCOPE_STEPS=500 and so on; IDLESCOPE_DISABLE=1\n"
+      "turns all off. Exit code: the job's own, 128+n if signal n killed it; before it\n"
+      "started 125 our failure, 126 cannot be executed, 127 not found.");
   record->prefix_command();  // `record python train.py` works without `--` too
   record->callback([record, options, &selected] {
     std::vector<std::string> command = record->remaining();
     if (!command.empty() && command[0].size() > 1 && command[0][0] == '-') {
-      throw UsageError("record has no option " + command[0]);
+      throw UsageError(messages::kUnknownOption,
+                       {{"command", "record"}, {"option", command[0]}, {"suggestion", ""}});
     }
     if (!command.empty() && selected.has_dashes) command.emplace_back("--");
     command.insert(command.end(), selected.job.begin(), selected.job.end());

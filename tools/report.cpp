@@ -17,6 +17,7 @@
 #include "tools/exit_codes.h"
 #include "tools/input_paths.h"
 #include "tools/job_identity.h"
+#include "tools/run_file.h"
 #include "tools/say.h"
 #include "tools/standard_output.h"
 #include "tools/subcommand.h"
@@ -52,11 +53,17 @@ void say_summary(const report::Report& report) {
       ++others;
     }
   }
+  const auto counted = [](uint64_t number, const messages::Message& one,
+                          const messages::Message& many) {
+    return words(number == 1 ? one : many,
+                 {{"count", std::to_string(number)}, {"steps", std::to_string(number)}});
+  };
   const messages::Values values = {
-      {"processes", with_gpu > 0 ? count_of(with_gpu, "GPU process", "GPU processes")
-                                 : count_of(others, "process", "processes")},
-      {"workers", count_of(workers, "loader worker", "loader workers")},
-      {"steps", std::to_string(report.step().run_steps())},
+      {"processes", with_gpu > 0
+                        ? counted(with_gpu, messages::kOneGpuProcess, messages::kManyGpuProcesses)
+                        : counted(others, messages::kOneProcess, messages::kManyProcesses)},
+      {"workers", counted(workers, messages::kOneLoaderWorker, messages::kManyLoaderWorkers)},
+      {"counted", counted(report.step().run_steps(), messages::kOneStep, messages::kManySteps)},
       {"detailed", std::to_string(report.step().steady_steps())},
       {"size", format_size(report.cost().trace_bytes())},
       {"cost", format_share(report.cost().share_of_run())}};
@@ -79,6 +86,15 @@ int run_gates(const std::vector<report::Condition>& gates, const report::Report&
   return code;
 }
 
+// A directory above recordings is a likely slip.
+std::string hint(const messages::Message& message, const std::vector<std::string>& paths) {
+  if (message.id != messages::kDirectoryEmpty.id || paths.size() != 1) return "";
+  const std::optional<std::string> newest = newest_recording(paths[0]);
+  if (!newest) return "";
+  const std::string path = paths[0] + (paths[0].back() == '/' ? "" : "/") + *newest;
+  return words(messages::kDirectoryHasRecordings, {{"path", path}});
+}
+
 int run_report(ReportOptions options) {
   end_quietly_on_closed_pipe();
   std::vector<report::Condition> gates;
@@ -98,8 +114,11 @@ int run_report(ReportOptions options) {
   }
   const read::Expected<report::Report> made = analyse(options.paths);
   if (!made) {
-    say_error(made.error().message, made.error().values);
+    say_error(made.error().message, made.error().values, hint(made.error().message, options.paths));
     return kBadInput;
+  }
+  if (options.paths.size() == 1 && !options.after_record && is_still_running(options.paths[0])) {
+    say(messages::kStillRunning);
   }
   if (options.after_record) say_summary(*made);
   const bool terminal = options.output == "-" && isatty(STDOUT_FILENO) == 1;
@@ -148,6 +167,9 @@ void add_report(CLI::App& app, Selected& selected) {
   report->add_option("--lang", options->lang, "Language (en, zh)");
   report->add_flag("--after-record", options->after_record)->group("");  // hidden
   report->add_flag("-v,--verbose", options->verbose, "Leaves, evidence, processes, oddities");
+  report->footer(
+      "Exit code: 0 whatever the verdict; 1 wrong usage, 2 bad or empty input, 3 a\n"
+      "--fail-if condition holds.");
   report->callback(
       [options, &selected] { selected.run = [options] { return run_report(*options); }; });
 }

@@ -2,12 +2,17 @@
 
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "proto/run.pb.h"
 
@@ -43,6 +48,24 @@ size_t sequence_length(std::string_view bytes) {
   return length;
 }
 
+// Those run files of a directory that can be read.
+std::vector<run::Run> runs_of(const std::string& directory) {
+  std::vector<run::Run> out;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    if (!is_run_file_name(entry.path().filename().string())) continue;
+    std::ifstream file(entry.path());
+    std::ostringstream text;
+    text << file.rdbuf();
+    run::Run run;
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    if (!google::protobuf::util::JsonStringToMessage(text.str(), &run, options).ok()) continue;
+    out.push_back(std::move(run));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string run_file_name(const JobIdentity& identity) {
@@ -76,19 +99,23 @@ bool write_run_file(const std::string& path, const run::Run& run) {
 }
 
 bool is_run_of_job(const std::string& directory, const std::string& job_id) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (!is_run_file_name(entry.path().filename().string())) continue;
-    std::ifstream file(entry.path());
-    std::ostringstream text;
-    text << file.rdbuf();
-    run::Run run;
-    google::protobuf::util::JsonParseOptions options;
-    options.ignore_unknown_fields = true;
-    if (!google::protobuf::util::JsonStringToMessage(text.str(), &run, options).ok()) continue;
+  for (const run::Run& run : runs_of(directory)) {
     // Ranks of one job end at different times; without a job id, a run that has ended is an
     // earlier one.
     if (run.job_id() == job_id && (!job_id.empty() || !run.has_end())) return true;
+  }
+  return false;
+}
+
+bool is_still_running(const std::string& directory) {
+  utsname system{};
+  if (uname(&system) != 0) return false;
+  for (const run::Run& run : runs_of(directory)) {
+    // A launcher that was killed leaves no end either: is it there?
+    if (!run.has_end() && run.host() == to_utf8(system.nodename) && run.launcher_pid() > 0 &&
+        (kill(static_cast<pid_t>(run.launcher_pid()), 0) == 0 || errno == EPERM)) {
+      return true;
+    }
   }
   return false;
 }

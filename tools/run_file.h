@@ -25,6 +25,9 @@ bool write_run_file(const std::string& path, const run::Run& run);
 // rank of the same job writes there.
 bool is_run_of_job(const std::string& directory, const std::string& job_id);
 
+// True if `record` started a job on this host that writes there and has not ended yet.
+bool is_still_running(const std::string& directory);
+
 // protobuf strings are UTF-8; command lines need not be. Bad bytes become U+FFFD.
 std::string to_utf8(std::string_view bytes);
 

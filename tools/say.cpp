@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
+
+#include "analysis/report/layout.h"
 
 namespace idlescope::tools {
 namespace {
@@ -11,12 +15,7 @@ namespace {
 constexpr std::string_view kPrefix = "idlescope: ";
 constexpr std::string_view kUnderPrefix = "           ";
 
-// Columns of a UTF-8 text whose characters are one column wide.
-size_t columns_of(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-  return count;
-}
+report::Language language = report::Language::kEnglish;
 
 // One write for the whole text: lines of several processes do not mix.
 void write_stderr(const std::string& text) {
@@ -31,50 +30,39 @@ void write_stderr(const std::string& text) {
 
 }  // namespace
 
+void speak(report::Language chosen) { language = chosen; }
+
+std::string words(const messages::Message& message, const messages::Values& values) {
+  report::Say text(message);
+  for (const auto& [name, value] : values) text.with(name, value);
+  return report::render(report::Text(text), language);
+}
+
 std::string wrap(std::string_view text, std::string_view first_indent, std::string_view next_indent,
                  size_t columns) {
-  std::string out(first_indent);
-  size_t column = columns_of(first_indent);
-  bool at_start = true;
-  while (!text.empty()) {
-    const size_t end = text.find_first_of(" \n");
-    const std::string_view word = text.substr(0, end);
-    const size_t width = columns_of(word);
-    if (!at_start && !word.empty()) {
-      if (column + 1 + width > columns) {
-        out += '\n';
-        out += next_indent;
-        column = columns_of(next_indent);
-      } else {
-        out += ' ';
-        ++column;
-      }
-    }
-    out += word;
-    column += width;
-    if (!word.empty()) at_start = false;
-    if (end == text.npos) break;
-    if (text[end] == '\n') {  // a line break of the text itself stays
-      out += '\n';
-      out += next_indent;
-      column = columns_of(next_indent);
-      at_start = true;
-    }
-    text.remove_prefix(end + 1);
+  const auto room = [&](std::string_view indent) {
+    return columns - std::min(columns, report::columns(indent));
+  };
+  std::string out;
+  std::string indent(first_indent);
+  for (const std::string& line : report::wrap_words(text, room(first_indent), room(next_indent))) {
+    out += indent + line + '\n';
+    indent = next_indent;
   }
-  out += '\n';
   return out;
 }
 
 void say(const messages::Message& message, const messages::Values& values) {
-  write_stderr(wrap(messages::fill(message.text, values), kPrefix, kUnderPrefix));
+  write_stderr(wrap(words(message, values), kPrefix, kUnderPrefix));
 }
 
 void say_error(const messages::Message& message, const messages::Values& values,
                std::string_view help) {
-  const std::string text =
-      "[" + std::string(message.id) + "] " + messages::fill(message.text, values);
-  std::string out = wrap(text, kPrefix, "  ");
+  say_error_text(message.id, words(message, values), help);
+}
+
+void say_error_text(std::string_view id, std::string_view text, std::string_view help) {
+  std::string out = wrap("[" + std::string(id) + "] " + std::string(text), kPrefix, "  ");
   if (!help.empty()) out += wrap(help, "  ", "  ");
   write_stderr(out);
 }

@@ -7,10 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/report/words.h"
 #include "proto/fill.h"
 #include "proto/message.h"
 
 namespace idlescope::tools {
+
+// The language of everything said from here on; English until then.
+void speak(report::Language language);
+
+// A catalogue line in that language.
+std::string words(const messages::Message& message, const messages::Values& values = {});
 
 // "idlescope: text", continued lines indented under the text.
 void say(const messages::Message& message, const messages::Values& values = {});
@@ -18,6 +25,8 @@ void say(const messages::Message& message, const messages::Values& values = {});
 // "idlescope: [id] text"; `help` follows on lines of its own, indented by two.
 void say_error(const messages::Message& message, const messages::Values& values = {},
                std::string_view help = {});
+// The same with a text that is complete: "idlescope: [id] text".
+void say_error_text(std::string_view id, std::string_view text, std::string_view help);
 void say_help(std::string_view text);
 
 // The text of `say` without the terminal's line clearing; for tests and say itself.

@@ -27,7 +27,7 @@ bool finish_printing() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
   say_error(messages::kCannotWrite,
-            {{"path", "standard output"}, {"reason", std::strerror(errno)}});
+            {{"path", words(messages::kWordStandardOutput)}, {"reason", std::strerror(errno)}});
   return false;
 }
 

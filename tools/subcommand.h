@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "proto/fill.h"
+#include "proto/message.h"
+#include "tools/say.h"
+
 namespace CLI {
 class App;
 }
@@ -25,17 +29,25 @@ struct Selected {
   int usage_code = 1;
 };
 
+// Wrong usage; the text is a catalogue line in the language of the program, or a line of the
+// command line parser.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  UsageError(const messages::Message& message, const messages::Values& values)
+      : std::runtime_error(words(message, values)), id(message.id) {}
+
+  std::string_view id;  // empty: "usage"
 };
 
+void add_completion(CLI::App& app, Selected& selected);
 void add_compare(CLI::App& app, Selected& selected);
 void add_ctl(CLI::App& app, Selected& selected);
 void add_doctor(CLI::App& app, Selected& selected);
 void add_dump(CLI::App& app, Selected& selected);
 void add_export(CLI::App& app, Selected& selected);
-void add_pack(CLI::App& app, Selected& selected);  // where libarchive was found
+void add_manual(CLI::App& app, Selected& selected);  // hidden
+void add_pack(CLI::App& app, Selected& selected);    // where libarchive was found
 void add_record(CLI::App& app, Selected& selected);
 void add_report(CLI::App& app, Selected& selected);
 

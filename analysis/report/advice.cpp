@@ -40,6 +40,8 @@ void write_fixes(const Context& context, Report* report) {
   Advice advice(context, report);
   const diagnose::Diagnosis& d = context.d;
   if (d.verdict == CANNOT_TELL || !context.device || context.unit_ns <= 0) return;
+  // Start-up alone says nothing about the training that follows.
+  if (d.verdict == STARTUP && d.step.startup_only) return;
 
   // The verdict first, then the others by what they cost.
   std::vector<std::pair<double, Verdict>> order;
@@ -72,10 +74,11 @@ void write_fixes(const Context& context, Report* report) {
                             ? static_cast<double>(context.device->fp32_matrix_ns) /
                                   static_cast<double>(context.device->window_ns)
                             : 0;
-    if (fp32 >= 0.05 && fp32 <= 1) {
-      *report->add_fix_notes() = Say(messages::kHintBf16)
-                                     .with("share", percent(fp32))
-                                     .with("bound", speedup(1 / (1 - fp32)));
+    if (fp32 >= 0.05 && fp32 < 1) {
+      *report->add_fix_notes() =
+          Say(messages::kHintBf16)
+              .with("share", percent(fp32))
+              .with("bound", speedup(1 / (1 - fp32 * (1 - 1 / kBf16OverFp32))));
     } else if (none) {
       *report->add_fix_notes() = Say(messages::kHintCompute);
     }

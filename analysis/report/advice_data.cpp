@@ -78,9 +78,10 @@ class DataAdvice {
     if (collate_bound(c_)) {
       offer("collate", Say(messages::kFixCollate), "", cost_share(loader_.collate_mean_ns));
     } else if (!loader_.frames.empty()) {
-      Fix* fix = offer("cheaper-prepare",
-                       Say(messages::kFixCheaperAt).with("site", loader_.frames[0].site), "",
-                       cost_ * std::min(1.0, loader_.frames[0].share));
+      Fix* fix = offer(
+          "cheaper-prepare",
+          Say(messages::kFixCheaperAt).with("site", c_.site_and_function(loader_.frames[0].site)),
+          "", cost_ * std::min(1.0, loader_.frames[0].share));
       if (fix) fix->set_site(c_.site(loader_.frames[0].site));
     } else {
       offer("cheaper-prepare", Say(messages::kFixCheaperPrepare));

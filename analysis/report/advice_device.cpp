@@ -16,6 +16,11 @@ double exposed(const Context& c, std::string_view path_part) {
   return sum / c.steps;
 }
 
+const char* graph_code(const Context& c) {
+  return c.cpp ? "at::cuda::CUDAGraph graph; graph.capture_begin(); ... graph.replay();"
+               : "torch.compile(model, mode=\"reduce-overhead\")";
+}
+
 void transfer(Advice* advice) {
   const Context& c = advice->context();
   const double all = c.verdict_ns(TRANSFER);
@@ -33,12 +38,19 @@ void transfer(Advice* advice) {
     Fix* fix = advice->offer("pin-non-blocking", TRANSFER, Say(messages::kFixPinNonBlocking),
                              std::min(all, pageable));
     if (!fix) return;
+    if (c.cpp) {
+      *fix->mutable_text() = Say(messages::kFixPinnedCopy);
+      fix->set_code("x.pin_memory().to(device, /*non_blocking=*/true)");
+      return;
+    }
     fix->set_code("DataLoader(..., pin_memory=True); x.to(device, non_blocking=True)");
     fix->set_site(c.site(c.d.loader.site));
   };
   const auto prefetch = [&](double cost) {
     Fix* fix = advice->offer("prefetch-stream", TRANSFER, Say(messages::kFixPrefetchStream), cost);
-    if (fix) fix->set_code("with torch.cuda.stream(side): x = x.to(device, non_blocking=True)");
+    if (!fix) return;
+    fix->set_code(c.cpp ? "c10::cuda::CUDAStreamGuard guard(side); x = x.to(device, true);"
+                        : "with torch.cuda.stream(side): x = x.to(device, non_blocking=True)");
   };
   // Many small copies are one: pinning each of them would leave the calls.
   const double small = c.leaf_ns(XFER_SMALL);
@@ -58,7 +70,9 @@ void transfer(Advice* advice) {
   if (small > 0.3 * all) pack();
   if (bytes_per_step >= 4e6 && back <= 0.5 * all) {
     Fix* fix = advice->offer("uint8", TRANSFER, Say(messages::kFixUint8), 0.75 * all);
-    if (fix) fix->set_code("x = x.to(device, non_blocking=True).float().div_(255)");
+    if (!fix) return;
+    fix->set_code(c.cpp ? "x = x.to(device, true).to(torch::kFloat).div_(255);"
+                        : "x = x.to(device, non_blocking=True).float().div_(255)");
   }
 }
 
@@ -70,7 +84,7 @@ void launch(Advice* advice) {
   if (optimizer >= 0.5) {
     Fix* fix = advice->offer("fused-optimizer", LAUNCH, Say(messages::kFixFusedOptimizer),
                              optimizer * all, optimizer * all + c.waits_ns());
-    if (fix) fix->set_code("optim.Adam(..., fused=True), or foreach=True");
+    if (fix && !c.cpp) fix->set_code("optim.Adam(..., fused=True), or foreach=True");
   }
   // Work that is inside graphs already is not launched kernel by kernel.
   if (c.device->ops_in_graphs < 0.5) {
@@ -81,7 +95,7 @@ void launch(Advice* advice) {
                    ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced,
                                    replaced + c.waits_ns())
                    : nullptr;
-    if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
+    if (fix) fix->set_code(graph_code(c));
   }
   const bool underfilled = c.device->fill >= 0 && c.device->fill < 0.5;
   if (optimizer < 0.5 && (underfilled || c.device->launch_bound)) {
@@ -104,7 +118,9 @@ void sync(Advice* advice) {
       fix->set_code("TrainingArguments(logging_nan_inf_filter=False)");
     }
   }
-  advice->offer("synchronize", SYNC, Say(messages::kFixSynchronize), c.leaf_ns(SYNC_EXPLICIT));
+  advice->offer("synchronize", SYNC,
+                Say(c.cpp ? messages::kFixRemoveSync : messages::kFixSynchronize),
+                c.leaf_ns(SYNC_EXPLICIT));
   advice->offer("implicit-sync", SYNC, Say(messages::kFixImplicitSync), c.leaf_ns(SYNC_IMPLICIT));
   advice->offer("remove-sync", SYNC, Say(messages::kFixRemoveSync), c.leaf_ns(SYNC_EVENT));
 }
@@ -133,7 +149,7 @@ void host(Advice* advice) {
   for (const Part* part : order) {
     const double cost = c.leaf_ns(part->leaf);
     Fix* fix = advice->offer(part->id, HOST, Say(part->text), cost, cost + c.waits_ns());
-    if (fix) fix->set_code(part->code);
+    if (fix && !c.cpp) fix->set_code(part->code);
   }
   const double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
   // Host time next to launches of small kernels goes away with the same fix.
@@ -141,7 +157,7 @@ void host(Advice* advice) {
       c.device->ops_in_graphs < 0.5) {
     Fix* fix =
         advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest, rest + c.waits_ns());
-    if (fix) fix->set_code("torch.compile(model, mode=\"reduce-overhead\")");
+    if (fix) fix->set_code(graph_code(c));
   }
   advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
 }
@@ -179,7 +195,7 @@ void comm(Advice* advice) {
   const double cost = c.verdict_ns(COMM);
   if (c.d.ranks.size() < 2) {
     Fix* fix = advice->offer("all-ranks", COMM, Say(messages::kFixAllRanks), cost);
-    if (fix) *fix->mutable_no_forecast() = Say(messages::kNoForecast);
+    if (fix) fix->clear_no_forecast();  // it changes nothing by itself
     return;
   }
   const auto guilty =
@@ -204,7 +220,7 @@ void underfilled(Advice* advice) {
   if (!fix) return;
   fix->set_per_second_only(true);
   fix->set_ceiling_speedup(1 / c.device->fill);
-  *fix->mutable_no_forecast() = Say(messages::kNoForecast);
+  fix->clear_no_forecast();  // the sentence says its limit
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ Context::Context(const diagnose::Diagnosis& diagnosis, const read::Recording& fr
   } else {
     unit_ns = d.run.mean_step_ns;
   }
+  imported = recording.origin != read::Origin::kIdlescope;
+  cpp = !imported && d.chosen_process < d.processes.size() &&
+        d.processes[d.chosen_process].python_version.empty() &&
+        d.processes[d.chosen_process].executable.find("python") == std::string::npos;
   scale = TimeScale(std::llround(unit_ns));
 }
 
@@ -56,6 +60,11 @@ std::string Context::site(const std::string& recorded) const {
     return place.substr(directory.size());
   }
   return place.substr(place.rfind('/') + 1);
+}
+
+std::string Context::site_and_function(const std::string& recorded) const {
+  const size_t space = recorded.find(' ');
+  return site(recorded) + (space == recorded.npos ? "" : recorded.substr(space));
 }
 
 double Context::bound(double removed_ns) const {

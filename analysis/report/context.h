@@ -26,6 +26,8 @@ class Context {
   const read::Recording& recording;
   const diagnose::DeviceDiagnosis* device = nullptr;  // chosen; null: host-only
   bool per_step = false;  // there are steps: times are per step, else of the window
+  bool imported = false;  // a file of another profiler
+  bool cpp = false;       // a recorded program without a Python interpreter
   double unit_ns = 0;     // mean step, or the window
   double steps = 1;       // steps the window holds; 1 without steps
   TimeScale scale{0};     // of unit_ns
@@ -43,6 +45,8 @@ class Context {
   // "/home/me/job/train.py:41 loop" -> "train.py:41": relative to the job's directory where
   // it is below it, else the file's name.
   std::string site(const std::string& recorded) const;
+  // The same with the function behind it: "train.py:41 loop".
+  std::string site_and_function(const std::string& recorded) const;
   // Upper limit of the speed-up when that much of a step goes away.
   double bound(double removed_ns) const;
 };

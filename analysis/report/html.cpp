@@ -56,7 +56,9 @@ void head(Page* page) {
 }
 
 void navigation(Page* page) {
-  page->html.open("nav");
+  page->html.element("a", {{"class", "skip"}, {"href", "#answer"}},
+                     page->words(messages::kSkipLink));
+  page->html.open("nav", {{"aria-label", page->words(messages::kNavName)}});
   const std::pair<const char*, const messages::Message*> pages[] = {
       {"#answer", &messages::kPageAnswer},   {"#step", &messages::kPageStep},
       {"#loading", &messages::kPageLoading}, {"#gpu", &messages::kPageGpu},

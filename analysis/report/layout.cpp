@@ -65,6 +65,9 @@ bool closes(uint32_t code) {
   }
 }
 
+// Characters that must not end a line.
+bool opens(uint32_t code) { return code == 0xFF08 || code == 0x3010; }  // （ 【
+
 }  // namespace
 
 size_t columns(std::string_view text) {
@@ -77,17 +80,21 @@ size_t columns(std::string_view text) {
   return total;
 }
 
-std::vector<std::string> wrap(std::string_view text, size_t width) {
-  width = std::max<size_t>(width, 8);
+namespace {
+
+std::vector<std::string> wrapped(std::string_view text, size_t first_width, size_t other_width,
+                                 bool cut) {
   std::vector<std::string> lines;
+  const auto room = [&] { return std::max<size_t>(lines.empty() ? first_width : other_width, 8); };
   std::string line;  // fits
   size_t line_width = 0;
   std::string word;  // since the last place where a line may end
   size_t word_width = 0;
-  bool space = false;  // between line and word
+  bool space = false;   // between line and word
+  bool opened = false;  // the word ends with an opening bracket
   const auto place_word = [&] {
     if (word.empty()) return;
-    if (line_width > 0 && line_width + (space ? 1 : 0) + word_width > width) {
+    if (line_width > 0 && line_width + (space ? 1 : 0) + word_width > room()) {
       lines.push_back(line);
       line.clear();
       line_width = 0;
@@ -117,11 +124,12 @@ std::vector<std::string> wrap(std::string_view text, size_t width) {
       space = true;
       continue;
     }
-    if (glyph.width == 2 && !closes(glyph.code)) place_word();
-    if (word_width + glyph.width > width) place_word();
+    if (glyph.width == 2 && !closes(glyph.code) && !opened) place_word();
+    if (cut && word_width + glyph.width > room()) place_word();
     word += glyph.bytes;
     word_width += glyph.width;
-    if (glyph.width == 2 && !closes(glyph.code)) {
+    opened = opens(glyph.code);
+    if (glyph.width == 2 && !closes(glyph.code) && !opened) {
       // A closing mark that follows stays with this character.
       if (text.empty() || !closes(next_glyph(text).code)) place_word();
     }
@@ -129,6 +137,16 @@ std::vector<std::string> wrap(std::string_view text, size_t width) {
   place_word();
   if (!line.empty() || lines.empty()) lines.push_back(line);
   return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> wrap(std::string_view text, size_t width) {
+  return wrapped(text, width, width, true);
+}
+
+std::vector<std::string> wrap_words(std::string_view text, size_t first_width, size_t width) {
+  return wrapped(text, first_width, width, false);
 }
 
 std::string pad_right(std::string_view text, size_t width) {

@@ -16,6 +16,9 @@ size_t columns(std::string_view text);
 // Breaks at spaces and between Chinese characters (not before closing punctuation). A word
 // wider than the limit is cut. Never returns an empty vector.
 std::vector<std::string> wrap(std::string_view text, size_t width);
+// The same, but a long word stays whole: paths and commands are there to be copied. The first
+// line may have a limit of its own.
+std::vector<std::string> wrap_words(std::string_view text, size_t first_width, size_t width);
 
 std::string pad_right(std::string_view text, size_t width);
 std::string pad_left(std::string_view text, size_t width);

@@ -1,4 +1,5 @@
 #include "analysis/report/limits.h"
+#include "analysis/report/kernel_name.h"
 #include "proto/messages.h"
 
 #include <algorithm>
@@ -8,9 +9,19 @@
 namespace idlescope::report {
 namespace {
 
+// "KIND_CALL_LAUNCH" -> "call launch".
+std::string kind_words(const std::string& value) {
+  if (value.compare(0, 5, "KIND_") != 0) return value;
+  std::string out = value.substr(5);
+  for (char& c : out) c = c == '_' ? ' ' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return out;
+}
+
 Text statement_text(const messages::Message& message, const messages::Values& values) {
   Say say(message);
-  for (const auto& [name, value] : values) say.with(name, value);
+  for (const auto& [name, value] : values) {
+    say.with(name, name == "kind" ? kind_words(value) : value);
+  }
   return say;
 }
 
@@ -33,27 +44,30 @@ bool not_it_text(const Context& c, const diagnose::NotIt& item, Text* text) {
   const double hidden_ns = item.host_ns_per_step - item.cost_ns_per_step;
   if (hidden_ns < 0.5 * item.host_ns_per_step) return false;
   const std::string host = c.time(item.host_ns_per_step);
-  const std::string cost = c.time(item.cost_ns_per_step);
+  const bool some = std::llround(item.cost_ns_per_step) > 0;
+  const auto fill = [&](const messages::Message& message) {
+    return Say(message)
+        .with("call", plain_call_name(item.name))
+        .with("host", host)
+        .with("cost", c.time(item.cost_ns_per_step))
+        .nested("effect", some ? messages::kEffectSome : messages::kEffectNone);
+  };
   switch (item.what) {
     case What::kSync:
-      *text = Say(c.per_step ? messages::kNotItSyncCost : messages::kNotItTotalSync)
-                  .with("call", item.name)
-                  .with("host", host)
-                  .with("cost", cost);
+      *text = fill(c.per_step ? messages::kNotItSyncCost : messages::kNotItTotalSync);
       return true;
     case What::kLaunch:
       if (!c.per_step) {
-        *text = Say(messages::kNotItTotalLaunch).with("host", host).with("cost", cost);
+        *text = fill(messages::kNotItTotalLaunch);
       } else if (item.back_pressure) {
         *text = Say(messages::kNotItLaunchFull).with("host", host);
       } else {
-        *text = Say(messages::kNotItLaunchCost).with("host", host).with("cost", cost);
+        *text = fill(messages::kNotItLaunchCost);
       }
       return true;
     case What::kCopyCall:
       if (!c.per_step) return false;
-      *text =
-          Say(messages::kNotItCopy).with("call", item.name).with("host", host).with("cost", cost);
+      *text = fill(messages::kNotItCopy);
       return true;
     case What::kNext:
       if (!c.per_step) return false;
@@ -64,28 +78,50 @@ bool not_it_text(const Context& c, const diagnose::NotIt& item, Text* text) {
   return false;
 }
 
+// What is large enough to look like a problem, largest first. Launches have several call names
+// (cudaLaunchKernel, cudaLaunchKernelExC) and are one suspect.
+std::vector<diagnose::NotIt> suspects(const Context& c) {
+  using What = diagnose::NotIt::What;
+  std::vector<diagnose::NotIt> out;
+  for (const diagnose::NotIt& item : c.d.not_it) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const diagnose::NotIt& other) {
+      return other.what == item.what && (item.what == What::kLaunch ||
+                                         plain_call_name(other.name) == plain_call_name(item.name));
+    });
+    if (same == out.end()) {
+      out.push_back(item);
+      continue;
+    }
+    same->host_ns_per_step += item.host_ns_per_step;
+    same->cost_ns_per_step += item.cost_ns_per_step;
+    same->back_pressure = same->back_pressure || item.back_pressure;
+  }
+  out.erase(std::remove_if(out.begin(), out.end(),
+                           [&](const auto& item) { return c.share(item.host_ns_per_step) < 0.05; }),
+            out.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.host_ns_per_step > b.host_ns_per_step;
+  });
+  return out;
+}
+
+// More than this is not recording alone: a checkpoint or an evaluation fell into the window.
+constexpr double kMostSlowdown = 1.5;
+
 }  // namespace
 
 void write_not_it(const Context& c, Report* report) {
   if (!c.device || c.d.verdict == CANNOT_TELL) return;
-  std::vector<const diagnose::NotIt*> items;
-  for (const diagnose::NotIt& item : c.d.not_it) {
-    // Large enough to look like a problem.
-    if (c.share(item.host_ns_per_step) >= 0.05) items.push_back(&item);
-  }
-  std::stable_sort(items.begin(), items.end(), [](const auto* a, const auto* b) {
-    return a->host_ns_per_step > b->host_ns_per_step;
-  });
   bool loader_named = false;
-  for (const diagnose::NotIt* item : items) {
+  for (const diagnose::NotIt& item : suspects(c)) {
     if (report->not_it_size() == 2) break;
     Text text;
-    if (!not_it_text(c, *item, &text)) continue;
+    if (!not_it_text(c, item, &text)) continue;
     NotIt* out = report->add_not_it();
     *out->mutable_text() = std::move(text);
-    out->set_host_ns_per_step(std::llround(item->host_ns_per_step));
-    out->set_cost_ns_per_step(std::llround(item->cost_ns_per_step));
-    loader_named |= item->what == diagnose::NotIt::What::kNext;
+    out->set_host_ns_per_step(std::llround(item.host_ns_per_step));
+    out->set_cost_ns_per_step(std::llround(item.cost_ns_per_step));
+    loader_named |= item.what == diagnose::NotIt::What::kNext;
   }
   if (!loader_named && c.d.loader.seen && !c.worthwhile(c.verdict_ns(DATA)) &&
       report->not_it_size() < 2 && c.d.verdict != DATA && c.d.verdict != STARTUP) {
@@ -105,17 +141,23 @@ void write_limits(const Context& c, Report* report) {
   const std::string unknown = percent(evidence.unknown_of_window);
   if (c.device && c.per_step) {
     Say say(c.d.step.steady_steps < 50 ? messages::kLimitFewSteps : messages::kLimitSteady);
-    say.with("steps", count(c.d.step.steady_steps)).with("unknown", unknown);
+    say.counted("steps", "steady", c.d.step.steady_steps, messages::kOneSteadyStep,
+                messages::kManySteadySteps)
+        .with("unknown", unknown);
+    const bool slower = c.d.step.slowdown > 1.005;
+    const bool differ = c.d.step.slowdown > kMostSlowdown;
     if (c.d.step.steady_steps < 50) {
       say.with("forecast_needs", "50");
-    } else if (c.d.step.slowdown > 1.005) {
+    } else if (slower && !differ) {
       say.with("percent", percent(c.d.step.slowdown - 1))
           .nested("slowdown", messages::kLimitSlowdown);
     } else {
       say.with("slowdown", "");
     }
     add(say);
-    if (c.d.step.steady_steps < 50 && c.d.step.slowdown > 1.005) {
+    if (differ) {
+      add(Say(messages::kLimitWindowsDiffer).with("factor", speedup(c.d.step.slowdown)));
+    } else if (slower && c.d.step.steady_steps < 50) {
       add(Say(messages::kLimitSlowdownAlone).with("percent", percent(c.d.step.slowdown - 1)));
     }
   } else if (c.device) {
@@ -123,7 +165,12 @@ void write_limits(const Context& c, Report* report) {
             .with("window", duration(c.device->window_ns))
             .with("unknown", unknown));
   } else {
-    add(Say(messages::kLimitHostOnly).with("steps", count(c.d.step.run_steps)));
+    const uint64_t steps = c.d.step.run_steps;
+    add(Say(messages::kLimitHostOnly)
+            .with("steps", count(steps))
+            .nested("counted", steps == 0   ? messages::kNoSteps
+                               : steps == 1 ? messages::kOneStep
+                                            : messages::kManySteps));
   }
   for (const diagnose::Statement& limit : c.d.limits)
     add(statement_text(limit.message, limit.values));

@@ -146,7 +146,7 @@ std::vector<Text> loader_sentences(const Context& context) {
   } else if (!loader.frames.empty() && loader.frames[0].share >= 0.3) {
     out.push_back(Say(messages::kHotFrame)
                       .with("share", percent(loader.frames[0].share))
-                      .with("site", loader.frames[0].site));
+                      .with("site", context.site_and_function(loader.frames[0].site)));
   }
   return out;
 }

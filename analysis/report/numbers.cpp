@@ -24,7 +24,7 @@ TimeScale::TimeScale(int64_t largest_ns) {
   } else if (magnitude < 999.5e3) {
     per_unit_ns_ = 1e3;
     unit_ = "us";
-  } else if (magnitude < 9.995e9) {
+  } else if (magnitude < 999.5e6) {
     per_unit_ns_ = 1e6;
     unit_ = "ms";
   } else if (magnitude < 180e9) {
@@ -45,7 +45,12 @@ std::string TimeScale::number(int64_t ns) const {
   return decimal(static_cast<double>(ns) / per_unit_ns_, decimals_);
 }
 
-std::string TimeScale::with_unit(int64_t ns) const { return number(ns) + " " + unit_; }
+std::string TimeScale::with_unit(int64_t ns) const {
+  const std::string text = number(ns);
+  // "0 ms" of something that is there would read as nothing.
+  if (text == "0" && ns != 0 && per_unit_ns_ > 1) return duration(ns);
+  return text + " " + unit_;
+}
 
 std::string duration(int64_t ns) { return TimeScale(ns).with_unit(ns); }
 

@@ -15,8 +15,9 @@ namespace idlescope::report {
 class TimeScale {
  public:
   explicit TimeScale(int64_t largest_ns);
-  std::string number(int64_t ns) const;     // "81", trailing zeros cut
-  std::string with_unit(int64_t ns) const;  // "81 ms"
+  std::string number(int64_t ns) const;  // "81", trailing zeros cut
+  // "81 ms"; what would round to "0 ms" by its own scale: "12 us".
+  std::string with_unit(int64_t ns) const;
   const char* unit() const { return unit_; }
 
  private:

@@ -101,20 +101,7 @@ void copy_run(const Context& c, Report* report) {
     to->set_mean_ns(stall.mean_ns);
     to->set_share_of_run(stall.share_of_run);
     to->set_per_epoch(stall.per_epoch);
-    Say say(stall.period_steps > 0 ? messages::kPeriodicEvery : messages::kPeriodicDetail);
-    if (stall.what.empty()) {
-      say.nested("what", leaf_words(stall.leaf));
-    } else {
-      say.with("what", stall.what);
-    }
-    if (stall.period_steps > 0) {
-      say.with("period", decimal(stall.period_steps, 0));
-    } else {
-      say.with("count", count(stall.count));
-    }
-    *to->mutable_text() = say.with("each", duration(stall.mean_ns))
-                              .with("total", duration(stall.total_ns))
-                              .with("share", percent(stall.share_of_run));
+    *to->mutable_text() = stall_words(stall);
   }
   for (const diagnose::Phase& phase : c.d.phases) {
     Phase* to = report->add_phases();
@@ -210,7 +197,7 @@ void copy_tables(const Context& c, Report* report) {
   }
   for (const diagnose::CallSummary& call : c.d.calls) {
     CallSummary* to = report->add_calls();
-    to->set_name(call.name);
+    to->set_name(plain_call_name(call.name));
     to->set_count(call.count);
     to->set_host_ns(call.host_ns);
     to->set_cost_ns(call.cost_ns);

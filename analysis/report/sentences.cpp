@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/report/kernel_name.h"
 #include "analysis/report/loader_words.h"
 #include "proto/messages.h"
 
@@ -37,6 +38,31 @@ const Message& waits_for(Verdict verdict) {
     default:
       return messages::kForUnknown;
   }
+}
+
+// Above this share of a step there is little left to talk about.
+constexpr double kNearlyAllCompute = 0.95;
+
+bool startup_only(const Context& c) {
+  return c.d.step.startup_only || c.d.reason == diagnose::Reason::kStartupOnly;
+}
+
+// The verdict in one sentence.
+const Message& first_sentence(const Context& c) {
+  const diagnose::Diagnosis& d = c.d;
+  if (d.verdict == LAUNCH || d.verdict == HOST) {
+    for (const diagnose::VerdictShare& other : d.verdict_shares) {
+      if (other.verdict != d.verdict && (other.verdict == LAUNCH || other.verdict == HOST)) {
+        return messages::kVerdictLaunchHost;
+      }
+    }
+  }
+  // "Nothing holds it back" is not said of a GPU that waits a tenth of its time.
+  if (d.verdict == COMPUTE && c.device && c.share(c.compute_ns()) < kNearlyAllCompute) {
+    return messages::kVerdictComputeMostly;
+  }
+  if (d.verdict == STARTUP && startup_only(c)) return messages::kVerdictStartupOnly;
+  return verdict_words(d.verdict);
 }
 
 class Writer {
@@ -77,16 +103,27 @@ class Writer {
       if (copy.exposed_ns > 0 && (!most || copy.exposed_ns > most->exposed_ns)) most = &copy;
     }
     if (!most || most->total_ns <= 0) return;
-    add(Say(messages::kTransferPath)
+    add(Say(c_.per_step ? messages::kTransferPath : messages::kTransferPathTotal)
             .with("path", most->path)
             .with("bytes",
                   bytes(static_cast<uint64_t>(static_cast<double>(most->bytes) / c_.steps)))
             .with("rate",
                   decimal(static_cast<double>(most->bytes) / static_cast<double>(most->total_ns),
                           1)));
+    // Where the wait is charged to the call (pageable memory), the copy's exposed time is not
+    // all of what was waited for: then nothing is said about the rest.
+    double in_calls = 0;
+    for (const Leaf leaf : {XFER_PAGEABLE, XFER_SYNC, XFER_SMALL, XFER_SLOW, XFER_OTHER}) {
+      in_calls += c_.leaf_ns(leaf);
+    }
+    if (in_calls > 0.05 * c_.verdict_ns(TRANSFER)) return;
     const double hidden =
         1 - static_cast<double>(most->exposed_ns) / static_cast<double>(most->total_ns);
-    add(Say(messages::kTransferHidden).with("share", percent(std::max(0.0, hidden))));
+    if (hidden < 0.005) {
+      add(Say(messages::kTransferNotHidden));
+    } else {
+      add(Say(messages::kTransferHidden).with("share", percent(hidden)));
+    }
   }
 
   void launch() {
@@ -119,9 +156,11 @@ class Writer {
       if (call.cost_ns > 0 && (!most || call.cost_ns > most->cost_ns)) most = &call;
     }
     if (most && c_.per_step) {
+      const std::string times = decimal(static_cast<double>(most->count) / c_.steps, 1);
       add(Say(messages::kSyncDetail)
-              .with("call", most->name)
-              .with("count", decimal(static_cast<double>(most->count) / c_.steps, 1)));
+              .with("call", plain_call_name(most->name))
+              .with("count", times)
+              .nested("times", times == "1" ? messages::kOnce : messages::kTimes));
     }
   }
 
@@ -140,20 +179,25 @@ class Writer {
       add(Say(messages::kHostDetail).nested("what", leaf_words(largest)));
     }
     if (largest == HOST_PYTHON && !c_.d.loader.seen) add(Say(messages::kLoaderNotSeen));
+    const diagnose::Gap* longest = nullptr;
     for (const diagnose::Gap& gap : c_.d.gaps) {
-      if (verdict_of(gap.top_leaf) != verdict || gap.doing.empty() || gap.thread.empty()) continue;
-      add(Say(messages::kGapDetail)
-              .with("gap", duration(gap.end_ns - gap.begin_ns))
-              .with("thread", gap.thread)
-              .with("doing", gap.doing));
-      break;
+      if (verdict_of(gap.top_leaf) != verdict) continue;
+      if (!longest || gap.end_ns - gap.begin_ns > longest->end_ns - longest->begin_ns) {
+        longest = &gap;
+      }
+    }
+    // The step's own name says nothing about what is done in it.
+    if (longest && !longest->doing.empty() && !longest->thread.empty() &&
+        longest->doing.compare(0, 13, "ProfilerStep#") != 0) {
+      add(longest_wait_words(*longest));
     }
   }
 
   void compile() {
     largest_part(COMPILE);
     if (c_.d.run.compiles > 0) {
-      add(Say(messages::kCompileRecurring).with("count", count(c_.d.run.compiles)));
+      add(Say(messages::kCompileRecurring)
+              .counted("count", "times", c_.d.run.compiles, messages::kOnce, messages::kTimes));
     }
   }
 
@@ -176,21 +220,7 @@ class Writer {
   void stalls(Verdict verdict) {
     if (c_.device && c_.verdict_ns(verdict) > 0) split(verdict, c_.verdict_ns(verdict));
     for (const diagnose::RunStall& stall : c_.d.run.stalls) {
-      if (stall.verdict != verdict) continue;
-      Say say(stall.period_steps > 0 ? messages::kPeriodicEvery : messages::kPeriodicDetail);
-      if (stall.what.empty()) {
-        say.nested("what", leaf_words(stall.leaf));
-      } else {
-        say.with("what", stall.what);
-      }
-      if (stall.period_steps > 0) {
-        say.with("period", decimal(stall.period_steps, 0));
-      } else {
-        say.with("count", count(stall.count));
-      }
-      add(say.with("each", duration(stall.mean_ns))
-              .with("total", duration(stall.total_ns))
-              .with("share", percent(stall.share_of_run)));
+      if (stall.verdict == verdict) add(stall_words(stall));
     }
   }
 
@@ -209,8 +239,8 @@ class Writer {
               .with("each", duration(run.epoch_restart_ns / static_cast<int64_t>(run.epochs)))
               .with("share", percent(static_cast<double>(run.epoch_restart_ns) / wall))
               .with("busy", percent(c_.share(c_.compute_ns()))));
-    } else if (c_.d.step.startup_only || c_.d.reason == diagnose::Reason::kStartupOnly) {
-      add(Say(messages::kStartupOnly));
+    } else if (startup_only(c_)) {
+      add(Say(messages::kLetItRun));
     } else {
       add(Say(messages::kStartupOnce));
     }
@@ -227,16 +257,16 @@ class Writer {
     } else {
       compute_only();
     }
-    // Above 95 % the sentence before has said how little is left.
-    if (c_.share(c_.compute_ns()) < 0.95) second(messages::kSecondVerdict);
+    // Above that the sentence before has said how little is left.
+    if (c_.share(c_.compute_ns()) < kNearlyAllCompute) {
+      second(c_.per_step ? messages::kSecondVerdict : messages::kSecondVerdictWindow);
+    }
   }
 
   void underfilled() {
     compute_only();
     if (c_.device && c_.device->fill >= 0) {
-      add(Say(messages::kUnderfilledDetail)
-              .with("compute", c_.time(c_.compute_ns()))
-              .with("fill", percent(c_.device->fill)));
+      add(Say(messages::kUnderfilledDetail).with("fill", percent(c_.device->fill)));
     }
   }
 
@@ -250,7 +280,7 @@ class Writer {
       const double ns = c_.verdict_ns(other.verdict);
       if (!c_.worthwhile(ns)) continue;
       add(Say(form)
-              .nested("what", row_words(other.verdict))
+              .nested("what", cause_words(other.verdict))
               .with("wait", c_.time(ns))
               .with("wait_share", percent(c_.share(ns)))
               .with("bound", speedup(c_.bound(ns))));
@@ -265,100 +295,17 @@ class Writer {
     add(Say(messages::kNvmlUtilization).with("nvml", percent(shown)));
   }
 
-  void cannot_tell();
-
  private:
   const Context& c_;
   Report* report_;
 };
-
-void Writer::cannot_tell() {
-  using diagnose::Reason;
-  const diagnose::StepSummary& step = c_.d.step;
-  const auto host_side = [&] {
-    const diagnose::RunLedger& run = c_.d.run;
-    if (run.mean_step_ns <= 0 || !c_.d.loader.seen) return false;
-    const double wait = run.mean_step_ns * run.loader_wait_share;
-    const TimeScale scale(std::llround(run.mean_step_ns));
-    Say split(messages::kHostOnlySplit);
-    const Text inner = split.with("step", scale.with_unit(std::llround(run.mean_step_ns)))
-                           .with("wait", scale.with_unit(std::llround(wait)))
-                           .with("wait_share", percent(run.loader_wait_share));
-    Say outer(messages::kHostOnly);
-    for (const auto& [name, value] : inner.values()) outer.with(name, value);
-    add(outer.nested("host", messages::kHostOnlySplit));
-    return true;
-  };
-  switch (c_.d.reason) {
-    case Reason::kNothing:
-      add(Say(messages::kTellNothing));
-      return;
-    case Reason::kNoDevice:
-      if (!host_side()) add(Say(messages::kTellNoDevice));
-      if (c_.d.run.loader_wait_share >= 0.1) {
-        for (Text& text : loader_sentences(c_)) add(std::move(text));
-      }
-      return;
-    case Reason::kNoOps:
-      add(Say(messages::kTellNoOps));
-      return;
-    case Reason::kNoStepYet:
-      add(Say(messages::kTellNoStep));
-      return;
-    case Reason::kStillCompiling:
-      add(Say(messages::kTellCompiling));
-      return;
-    case Reason::kStartupOnly:
-      add(Say(messages::kStartupOnly));
-      return;
-    case Reason::kRecordsMissing:
-      add(Say(messages::kTellRecordsMissing));
-      break;
-    case Reason::kUnknownTime:
-      add(Say(messages::kTellUnknownTime).with("share", percent(c_.d.evidence.unknown_of_absent)));
-      break;
-    case Reason::kDropped:
-      add(Say(messages::kTellDropped).with("share", percent(c_.d.evidence.dropped_share)));
-      break;
-    case Reason::kTied:
-      add(Say(messages::kTellTied));
-      break;
-    case Reason::kStepsUnclear:
-      add(Say(messages::kTellStepsUnclear));
-      break;
-    case Reason::kFewSteps:
-    case Reason::kImport:
-    case Reason::kNoReason:
-      break;
-  }
-  if (c_.d.reason == Reason::kFewSteps) {
-    add(Say(messages::kNotEnoughSteps)
-            .with("steps", count(step.steady_steps))
-            .with("verdict_needs", "20")
-            .with("forecast_needs", "50"));
-    if (step.mean_ns > 0 && step.steady_steps < 50) {
-      const double missing = (50 - static_cast<double>(step.steady_steps)) * step.mean_ns;
-      // In windows a tenth of the time at most is recorded; whole minutes are honest enough.
-      const double minutes = std::max(1.0, std::ceil(missing / 60e9));
-      add(Say(messages::kTellLonger).with("time", decimal(minutes, 0) + " min"));
-    }
-  }
-  if (c_.device && c_.unit_ns > 0) compute_only();
-}
 
 }  // namespace
 
 void write_sentences(const Context& context, Report* report) {
   Writer writer(context, report);
   const diagnose::Diagnosis& d = context.d;
-  bool launch_and_host = false;
-  if (d.verdict == LAUNCH || d.verdict == HOST) {
-    for (const diagnose::VerdictShare& other : d.verdict_shares) {
-      launch_and_host |=
-          other.verdict != d.verdict && (other.verdict == LAUNCH || other.verdict == HOST);
-    }
-  }
-  writer.add(Say(launch_and_host ? messages::kVerdictLaunchHost : verdict_words(d.verdict)));
+  writer.add(Say(first_sentence(context)));
   switch (d.verdict) {
     case DATA:
       writer.data();
@@ -395,48 +342,23 @@ void write_sentences(const Context& context, Report* report) {
       writer.underfilled();
       break;
     default:
-      writer.cannot_tell();
+      for (Text& text : unsure_sentences(context)) writer.add(std::move(text));
+      if (wants_numbers(d.reason) && context.device && context.unit_ns > 0) writer.compute_only();
       break;
   }
   if (d.verdict != COMPUTE && d.verdict != CANNOT_TELL && d.verdict_shares.size() > 1) {
-    writer.second(messages::kTied);
+    writer.second(context.per_step ? messages::kTied : messages::kTiedWindow);
   }
   if (d.reason == diagnose::Reason::kImport && d.verdict != CANNOT_TELL) {
     if (context.per_step) {
-      writer.add(Say(messages::kTellImport).with("steps", count(d.step.steady_steps)));
+      writer.add(Say(messages::kTellImport)
+                     .counted("steps", "counted", d.step.steady_steps, messages::kOneStep,
+                              messages::kManySteps));
     } else {
       writer.add(Say(messages::kTellImportWindow));
     }
   }
   writer.nvml();
-}
-
-Text gap_words(const diagnose::Gap& gap) {
-  const std::string length = duration(gap.end_ns - gap.begin_ns);
-  const std::string thread =
-      gap.thread.empty() ? std::string(messages::kThreadMain.text) : gap.thread;
-  if (gap.batch >= 0 && verdict_of(gap.top_leaf) == DATA) {
-    if (gap.worker >= 0 && gap.worker_since_ns > 0 && gap.worker_since_ns <= gap.end_ns) {
-      return Say(messages::kGapBatch)
-          .with("gap", length)
-          .with("thread", thread)
-          .with("batch", std::to_string(gap.batch))
-          .with("worker", std::to_string(gap.worker))
-          .with("since", duration(gap.end_ns - gap.worker_since_ns));
-    }
-    return Say(messages::kGapBatchPlain)
-        .with("gap", length)
-        .with("thread", thread)
-        .with("batch", std::to_string(gap.batch));
-  }
-  if (!gap.doing.empty()) {
-    return Say(messages::kGapDoing)
-        .with("gap", length)
-        .with("thread", thread)
-        .with("doing", gap.doing)
-        .nested("why", leaf_words(gap.top_leaf));
-  }
-  return Say(messages::kGapWhy).with("gap", length).nested("why", leaf_words(gap.top_leaf));
 }
 
 }  // namespace idlescope::report

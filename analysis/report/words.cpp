@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "analysis/report/numbers.h"
 #include "proto/messages.h"
 
 namespace idlescope::report {
@@ -89,6 +90,11 @@ Say& Say::nested(std::string_view name, const messages::Message& message) {
   return *this;
 }
 
+Say& Say::counted(std::string_view name, std::string_view noun, uint64_t number,
+                  const messages::Message& one, const messages::Message& many) {
+  return with(name, count(number)).nested(noun, number == 1 ? one : many);
+}
+
 Say::operator Text() const {
   Text text = text_;
   messages::Values plain;
@@ -135,9 +141,16 @@ std::string render(const messages::Message& message, Language language) {
   return std::string(message.text);
 }
 
+std::string localized(const std::string& value, Language language) {
+  return language == Language::kChinese ? chinese_units(value) : value;
+}
+
 const messages::Message& leaf_words(Leaf leaf) { return lookup(kebab("leaf-", Leaf_Name(leaf))); }
 const messages::Message& row_words(Verdict verdict) {
   return lookup(kebab("row-", Verdict_Name(verdict)));
+}
+const messages::Message& cause_words(Verdict verdict) {
+  return lookup(kebab("cause-", Verdict_Name(verdict)));
 }
 const messages::Message& verdict_words(Verdict verdict) {
   return lookup(kebab("verdict-", Verdict_Name(verdict)));

@@ -25,6 +25,9 @@ class Say {
   explicit Say(const messages::Message& message) : message_(message) {}
   Say& with(std::string_view name, std::string value);
   Say& nested(std::string_view name, const messages::Message& message);
+  // A count and its noun: "1 step", "{steps} steps"; the value is {NAME}.
+  Say& counted(std::string_view name, std::string_view noun, uint64_t number,
+               const messages::Message& one, const messages::Message& many);
   operator Text() const;  // NOLINT(google-explicit-constructor): reads as the sentence it is
 
  private:
@@ -34,10 +37,13 @@ class Say {
 
 std::string render(const Text& text, Language language);
 std::string render(const messages::Message& message, Language language);
+// A formatted value in a language: "212 ms" in Chinese with 毫秒.
+std::string localized(const std::string& value, Language language);
 
 // Catalogue lines that belong to an enum value; "leaf-data-cpu", "row-data", "verdict-data".
 const messages::Message& leaf_words(Leaf leaf);
-const messages::Message& row_words(Verdict verdict);
+const messages::Message& row_words(Verdict verdict);    // one short word, for bars
+const messages::Message& cause_words(Verdict verdict);  // in a sentence: "host code"
 const messages::Message& verdict_words(Verdict verdict);
 const messages::Message& limiter_words(Limiter limiter);
 const messages::Message& certainty_words(Certainty certainty);

@@ -6,6 +6,7 @@
 
 #include "analysis/report/fix_words.h"
 #include "analysis/report/html/page_parts.h"
+#include "analysis/report/layout.h"
 #include "analysis/report/numbers.h"
 #include "analysis/report/step_rows.h"
 #include "proto/messages.h"
@@ -14,7 +15,7 @@ namespace idlescope::report {
 namespace {
 
 const messages::Message& row_name(const StepRow& row) {
-  return row.verdict == VERDICT_UNSPECIFIED ? messages::kRowOther : row_words(row.verdict);
+  return row.verdict == VERDICT_UNSPECIFIED ? messages::kRowOther : cause_words(row.verdict);
 }
 
 void verdict(Page* page) {
@@ -51,14 +52,18 @@ void bar(Page* page) {
   for (const StepRow& row : rows.rows) {
     if (row.ns <= 0) continue;
     const double share = static_cast<double>(row.ns) / static_cast<double>(rows.total_ns);
-    const bool narrow = share < 0.1;
+    // Too narrow for its name at full width: named below the bar. 0.0075 of the bar a column.
+    const double room =
+        std::max(0.1, 0.02 + 0.0075 * static_cast<double>(columns(page->words(row_name(row)))));
+    const bool narrow = share < room;
     if (narrow) small.push_back(&row);
     const int gap = longest_gap(page->report, row.verdict);
     const std::string style = fmt::format("flex:{:.4f} 0 0", share * 100);
     const std::string kind =
         fmt::format("segment {}{}", colour_class(row.verdict), narrow ? " narrow" : "");
-    const std::string title = fmt::format("{} {} ({})", page->words(row_name(row)),
-                                          scale.with_unit(row.ns), percent(share));
+    const std::string time = localized(scale.with_unit(row.ns), page->language);
+    const std::string title =
+        fmt::format("{} {} ({})", page->words(row_name(row)), time, percent(share));
     if (gap >= 0) {
       page->html.open("a", {{"class", kind},
                             {"style", style},
@@ -68,7 +73,7 @@ void bar(Page* page) {
       page->html.open("div", {{"class", kind}, {"style", style}, {"title", title}});
     }
     page->html.element("b", {}, page->words(row_name(row)));
-    page->html.element("span", {}, scale.with_unit(row.ns));
+    page->html.element("span", {}, time);
     page->html.close();
   }
   page->html.close();
@@ -77,7 +82,8 @@ void bar(Page* page) {
     for (const StepRow* row : small) {
       page->html.open("li");
       page->html.element("i", {{"class", colour_class(row->verdict)}}, "");
-      page->html.text(" " + page->words(row_name(*row)) + " " + scale.with_unit(row->ns));
+      page->html.text(" " + page->words(row_name(*row)) + " " +
+                      localized(scale.with_unit(row->ns), page->language));
       page->html.close();
     }
     page->html.close();

@@ -77,6 +77,24 @@ std::vector<Drawn> drawn_bars(const TypicalStep& timeline, const Lane& lane) {
   }
 }
 
+// The analyzer names lanes in English.
+std::string lane_name(const Lane& lane, Language language) {
+  const std::string& name = lane.name();
+  if (lane.group() == "cause") return render(messages::kLaneCause, language);
+  if (lane.group() == "copy") return render(messages::kLaneCopies, language);
+  if (lane.group() == "queue") return render(messages::kLaneReady, language);
+  if (lane.group() == "pin") return render(messages::kLanePin, language);
+  if (name == messages::kThreadMain.text) return render(messages::kThreadMain, language);
+  const size_t space = name.rfind(' ');
+  if (space == name.npos) return name;
+  const messages::Message* numbered = name.compare(0, space, "thread") == 0 ? &messages::kLaneThread
+                                      : name.compare(0, space, "worker") == 0
+                                          ? &messages::kLaneWorker
+                                          : nullptr;
+  if (!numbered) return name;
+  return messages::fill(render(*numbered, language), {{"number", name.substr(space + 1)}});
+}
+
 std::string timeline_json(const TypicalStep& timeline, Language language, Labels* labels) {
   std::string out =
       fmt::format(R"({{"which":"{}","begin":{},"span":{},"lanes":[)", escape_json(timeline.which()),
@@ -84,7 +102,7 @@ std::string timeline_json(const TypicalStep& timeline, Language language, Labels
   bool first_lane = true;
   for (const Lane& lane : timeline.lane()) {
     out += fmt::format(R"({}{{"name":"{}","group":"{}","bars":[)", first_lane ? "" : ",",
-                       escape_json(lane.name()), escape_json(lane.group()));
+                       escape_json(lane_name(lane, language)), escape_json(lane.group()));
     first_lane = false;
     bool first = true;
     for (const Drawn& bar : drawn_bars(timeline, lane)) {
@@ -92,7 +110,10 @@ std::string timeline_json(const TypicalStep& timeline, Language language, Labels
       const std::string name = lane.group() == "cause" && bar.leaf != LEAF_UNSPECIFIED
                                    ? render(leaf_words(bar.leaf), language)
                                    : bar.label;
-      const std::string label = bar.merged > 1 ? fmt::format("{} x {}", bar.merged, name) : name;
+      const std::string label = bar.merged > 1
+                                    ? messages::fill(render(messages::kMergedBars, language),
+                                                     {{"count", count(bar.merged)}, {"name", name}})
+                                    : name;
       out += fmt::format("{}[{},{},{},{},{},{},{:.6g}]", first ? "" : ",",
                          bar.begin - timeline.begin_ns(), bar.end - timeline.begin_ns(),
                          labels->index(label), static_cast<int>(bar.leaf), bar.batch, bar.gap,
@@ -186,11 +207,12 @@ std::string drawing_data(const Report& report, Language language) {
                      report.loader().cores());
   first = true;
   for (const messages::Message* message :
-       {&messages::kCopiedButton, &messages::kStepHide, &messages::kAxisTime,
-        &messages::kAxisStepTime, &messages::kAxisRunTime, &messages::kAxisCores,
-        &messages::kAxisNow, &messages::kTipStep, &messages::kTipNoWindow, &messages::kWhichTypical,
-        &messages::kWhichWorst, &messages::kColWorkers, &messages::kFactMean,
-        &messages::kFactMedian}) {
+       {&messages::kCopiedButton, &messages::kStepHide, &messages::kAxisTime, &messages::kShowAll,
+        &messages::kShowFewer, &messages::kAxisLoaderTime, &messages::kStepLabel,
+        &messages::kDotsLabel, &messages::kAxisStepTime, &messages::kAxisRunTime,
+        &messages::kAxisCores, &messages::kAxisNow, &messages::kTipStep, &messages::kTipNoWindow,
+        &messages::kWhichTypical, &messages::kWhichWorst, &messages::kColWorkers,
+        &messages::kFactMean, &messages::kFactMedian}) {
     out += fmt::format("{}\"{}\":{}", first ? "" : ",", message->id,
                        quoted(render(*message, language)));
     first = false;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace idlescope::report {
 namespace {
 
@@ -25,6 +27,16 @@ size_t sequence(std::string_view text) {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
+// U+202A to U+202E and U+2066 to U+2069 turn the writing direction of what follows: a name
+// could make the page show something else than it says.
+bool turns_direction(std::string_view character) {
+  if (character.size() != 3) return false;
+  const std::string_view block = character.substr(0, 2);
+  const auto last = static_cast<unsigned char>(character[2]);
+  return (block == "\xE2\x80" && last >= 0xAA && last <= 0xAE) ||
+         (block == "\xE2\x81" && last >= 0xA6 && last <= 0xA9);
+}
+
 }  // namespace
 
 std::string escape_html(std::string_view text) {
@@ -32,9 +44,9 @@ std::string escape_html(std::string_view text) {
   out.reserve(text.size() + 16);
   while (!text.empty()) {
     const size_t length = sequence(text);
-    if (length == 0) {
+    if (length == 0 || turns_direction(text.substr(0, length))) {
       out += kReplacement;
-      text.remove_prefix(1);
+      text.remove_prefix(std::max<size_t>(1, length));
       continue;
     }
     switch (text[0]) {
@@ -70,9 +82,9 @@ std::string escape_json(std::string_view text) {
   out.reserve(text.size() + 16);
   while (!text.empty()) {
     const size_t length = sequence(text);
-    if (length == 0) {
+    if (length == 0 || turns_direction(text.substr(0, length))) {
       out += "\\ufffd";
-      text.remove_prefix(1);
+      text.remove_prefix(std::max<size_t>(1, length));
       continue;
     }
     const char c = text[0];

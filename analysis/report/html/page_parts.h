@@ -20,7 +20,9 @@ class Page {
   std::string words(const Text& text) const { return render(text, language); }
   std::string words(const messages::Message& message) const { return render(message, language); }
   std::string words(const messages::Message& message, const messages::Values& values) const {
-    return messages::fill(render(message, language), values);
+    Say text(message);
+    for (const auto& [name, value] : values) text.with(name, value);
+    return render(Text(text), language);
   }
   void heading(const messages::Message& message) { html.element("h2", {}, words(message)); }
   void note(const messages::Message& message) {
@@ -34,6 +36,12 @@ void loading_page(Page* page);  // 3
 void gpu_page(Page* page);      // 4
 void run_page(Page* page);      // 5
 void sure_page(Page* page);     // 6
+
+// Rows of a long table that are seen before "show all".
+inline constexpr size_t kRowsAtFirst = 10;
+
+// An empty place that the script draws in; without it, a line that says so.
+void drawing(Page* page, const char* id);
 
 // The embedded JSON of the drawings.
 std::string drawing_data(const Report& report, Language language);

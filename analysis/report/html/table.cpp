@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "analysis/report/kernel_name.h"
 #include "analysis/report/numbers.h"
+#include "proto/messages.h"
 
 namespace idlescope::report {
 
@@ -15,10 +17,13 @@ void Table::row(std::vector<Cell> cells, std::string id) {
   rows_.push_back({std::move(cells), std::move(id)});
 }
 
-void Table::end() {
+void Table::end(size_t at_first) {
   Markup& html = page_->html;
   html.open("div", {{"class", "scroll"}});
-  html.open("table", {{"class", sortable_ ? "sortable" : ""}}).open("thead").open("tr");
+  const bool cut = at_first > 0 && rows_.size() > at_first + 2;
+  const std::string first = cut ? std::to_string(at_first) : "";
+  html.open("table", {{"class", sortable_ ? "sortable" : ""}, {"data-first", first}});
+  html.open("thead").open("tr");
   for (size_t i = 0; i < columns_.size(); ++i) {
     // A column of numbers has its name above the numbers.
     const bool numbers = !rows_.empty() && i < rows_[0].cells.size() && rows_[0].cells[i].number;
@@ -45,7 +50,14 @@ void Table::end() {
       } else {
         html.open("td", {{"class", kind}});
       }
-      html.text(cell.text).close();
+      if (cell.link.empty()) {
+        html.text(cell.text);
+      } else {
+        html.element("a", {{"href", cell.link}}, cell.text);
+      }
+      if (!cell.full.empty())
+        html.element("span", {{"class", "full"}, {"title", cell.full}}, cell.full);
+      html.close();
     }
     html.close();
   }
@@ -53,13 +65,26 @@ void Table::end() {
 }
 
 Cell word(std::string text, std::string kind) {
-  return {std::move(text), std::nullopt, -1, std::move(kind)};
+  return {std::move(text), std::nullopt, -1, std::move(kind), "", ""};
 }
 
-Cell time_cell(int64_t ns) { return {duration(ns), static_cast<double>(ns), -1, ""}; }
+Cell named(const std::string& kernel) {
+  const std::string name = short_kernel_name(kernel);
+  return {name, std::nullopt, -1, "name", "", name == kernel ? "" : kernel};
+}
+
+Cell time_cell(int64_t ns) { return {duration(ns), static_cast<double>(ns), -1, "", "", ""}; }
 
 Cell number_cell(std::string text, double number, double part) {
-  return {std::move(text), number, part, ""};
+  return {std::move(text), number, part, "", "", ""};
+}
+
+void drawing(Page* page, const char* id) {
+  page->html.open("div", {{"class", "drawing"}, {"id", id}});
+  page->html.open("noscript")
+      .element("p", {{"class", "note"}}, page->words(messages::kNeedsScript))
+      .close();
+  page->html.close();
 }
 
 void fact(Page* page, const messages::Message& name, const std::string& value) {

@@ -15,6 +15,8 @@ struct Cell {
   std::optional<double> number;  // right-aligned, sorted by it
   double part = -1;              // 0 … 1: drawn as a bar behind the text
   std::string kind;              // CSS class
+  std::string link;              // address of `text`
+  std::string full;              // a long name that `text` abbreviates
 };
 
 class Table {
@@ -22,7 +24,8 @@ class Table {
   // `sortable`: the script makes its header cells buttons.
   Table(Page* page, std::initializer_list<const messages::Message*> columns, bool sortable = false);
   void row(std::vector<Cell> cells, std::string id = "");
-  void end();  // writes it
+  // Writes it. The script shows `at_first` rows and a button for the others; 0: all.
+  void end(size_t at_first = 0);
 
  private:
   struct Row {
@@ -36,6 +39,8 @@ class Table {
 };
 
 Cell word(std::string text, std::string kind = "");
+// A kernel: its short name, the full one below it.
+Cell named(const std::string& kernel);
 Cell time_cell(int64_t ns);
 Cell number_cell(std::string text, double number, double part = -1);
 

@@ -130,6 +130,41 @@ TEST(Html, DoesNotGrowWithTheTrace) {
   EXPECT_NE(html.find(" x kernel"), std::string::npos) << "small bars are drawn together";
 }
 
+TEST(Html, LongNamesAndLongTablesDoNotBuryThePage) {
+  Report report = report_from("input_bound.textproto");
+  for (int i = 0; i < 40; ++i) {
+    KernelSummary* kernel = report.add_kernels();
+    kernel->set_name("void at::native::reduce_kernel<" + std::to_string(i) + ", Op<float> >(int)");
+    kernel->set_count(10);
+    kernel->set_total_ns(1'000'000);
+    kernel->set_label("tiny");
+  }
+  const std::string html = to_html(report, Language::kEnglish);
+  EXPECT_NE(html.find("data-first=\"10\""), std::string::npos) << "the script folds it";
+  EXPECT_NE(html.find(">reduce_kernel<span class=\"full\""), std::string::npos);
+  EXPECT_NE(html.find("void at::native::reduce_kernel&lt;39"), std::string::npos);
+  EXPECT_NE(html.find("shorter than its own start"), std::string::npos);
+}
+
+TEST(Html, LanesAreNamedInTheLanguageOfThePage) {
+  Report report = report_from("input_bound.textproto");
+  TypicalStep* timeline = report.add_timelines();
+  timeline->set_which("typical");
+  for (const auto& [name, group] : {std::pair{"waits for", "cause"},
+                                    {"main thread", "host"},
+                                    {"thread 7", "host"},
+                                    {"worker 3", "worker"}}) {
+    Lane* lane = timeline->add_lane();
+    lane->set_name(name);
+    lane->set_group(group);
+  }
+  const std::string chinese = to_html(report, Language::kChinese);
+  for (const char* name : {"为何空闲", "主线程", "线程 7", "加载进程 3"}) {
+    EXPECT_NE(chinese.find(std::string("\"name\":\"") + name), std::string::npos) << name;
+  }
+  EXPECT_NE(to_html(report, Language::kEnglish).find("\"name\":\"why idle\""), std::string::npos);
+}
+
 TEST(Html, EveryRestIsShown) {
   Report report = report_from("input_bound.textproto");
   report.mutable_loader()->set_seen(true);

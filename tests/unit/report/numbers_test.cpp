@@ -16,7 +16,9 @@ TEST(Duration, ThreeDigitsInTheUnitThatFits) {
   EXPECT_EQ(duration(54'500'000), "54.5 ms");
   EXPECT_EQ(duration(212'400'000), "212 ms");
   EXPECT_EQ(duration(999'600), "1 ms");
-  EXPECT_EQ(duration(6'000'000'000), "6000 ms");
+  EXPECT_EQ(duration(999'000'000), "999 ms");
+  EXPECT_EQ(duration(1'142'000'000), "1.14 s");
+  EXPECT_EQ(duration(6'000'000'000), "6 s");
   EXPECT_EQ(duration(12'340'000'000), "12.3 s");
   EXPECT_EQ(duration(1'062'000'000'000), "17.7 min");
   EXPECT_EQ(duration(4 * 3'600'000'000'000), "4 h");
@@ -27,6 +29,8 @@ TEST(TimeScale, PartsShareUnitAndDecimals) {
   EXPECT_EQ(scale.with_unit(53'000'000), "53 ms");
   EXPECT_EQ(scale.with_unit(840'000), "0.8 ms");
   EXPECT_EQ(scale.number(1'250), "0");
+  EXPECT_EQ(scale.with_unit(1'250), "1.25 us") << "something is not nothing";
+  EXPECT_EQ(scale.with_unit(0), "0 ms");
   EXPECT_EQ(TimeScale(212'000'000).number(80'600'000), "81");
 }
 
@@ -61,6 +65,26 @@ TEST(KernelName, IsDemangledWhereItIsMangled) {
   EXPECT_EQ(plain_kernel_name("ncclDevKernel_AllReduce"), "ncclDevKernel_AllReduce");
   EXPECT_EQ(plain_kernel_name("_Zbroken"), "_Zbroken");
   EXPECT_EQ(plain_kernel_name(""), "");
+}
+
+TEST(KernelName, ShortForATable) {
+  EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::"
+                              "FillFunctor<float>, std::array<char*, 1ul> >(int, float)"),
+            "vectorized_elementwise_kernel");
+  EXPECT_EQ(short_kernel_name("void at::native::(anonymous namespace)::max_pool<float>(int)"),
+            "max_pool");
+  EXPECT_EQ(short_kernel_name("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
+  EXPECT_EQ(short_kernel_name("Memcpy HtoD (Pageable -> Device)"),
+            "Memcpy HtoD (Pageable -> Device)");
+  EXPECT_EQ(short_kernel_name("<>::"), "<>::");
+  EXPECT_EQ(short_kernel_name(""), "");
+}
+
+TEST(CallName, WithoutTheVersionOfItsSymbol) {
+  EXPECT_EQ(plain_call_name("cudaStreamSynchronize_v3020"), "cudaStreamSynchronize");
+  EXPECT_EQ(plain_call_name("cuMemAlloc_v2"), "cuMemAlloc");
+  EXPECT_EQ(plain_call_name("my_v2"), "my_v2");
+  EXPECT_EQ(plain_call_name("cuda_v"), "cuda_v");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/messages.h"
+
 namespace idlescope::tools {
 namespace {
 
@@ -26,6 +28,21 @@ TEST(Wrap, KeepsLineBreaksOfTheText) {
 TEST(Wrap, CountsColumnsNotBytes) {
   // Nine two-byte letters are nine columns.
   EXPECT_EQ(wrap("ééé ééé é", "", "", 9), "ééé ééé é\n");
+}
+
+TEST(Wrap, BreaksChineseBetweenCharactersAndCountsTheirWidth) {
+  EXPECT_EQ(wrap("任务还在运行；以下是", "> ", "  ", 14), "> 任务还在运\n  行；以下是\n");
+}
+
+TEST(Words, FollowTheLanguageThatWasChosen) {
+  const messages::Values values = {{"path", "/run7"}, {"reason", "No space left on device"}};
+  EXPECT_EQ(words(messages::kCannotWrite, values),
+            "cannot write to /run7: No space left on device");
+  speak(report::Language::kChinese);
+  EXPECT_EQ(words(messages::kCannotWrite, values), "无法写入 /run7：No space left on device");
+  EXPECT_EQ(words(messages::kDoctorWorks), "可用");
+  speak(report::Language::kEnglish);
+  EXPECT_EQ(words(messages::kDoctorWorks), "works");
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+// Sentences that say what the evidence gives, in words that fit the numbers.
+#include "analysis/report/sentences.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/report/diagnosis_fixture.h"
+
+namespace idlescope::report {
+namespace {
+
+bool says(const Report& report, const std::string& words) {
+  return said(report).find(words) != std::string::npos;
+}
+
+std::string not_it(const Report& report) {
+  std::string out;
+  for (const NotIt& item : report.not_it()) out += item.text().text() + "\n";
+  return out;
+}
+
+TEST(Sentences, OneIsNotSeveral) {
+  Diagnosis d = loop(CANNOT_TELL, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
+  d.certainty = CANNOT_TELL_YET;
+  d.reason = diagnose::Reason::kFewSteps;
+  d.step.steady_steps = 1;
+  EXPECT_TRUE(says(report_of(d), "1 steady step was recorded; a verdict needs 20"))
+      << said(report_of(d));
+  EXPECT_TRUE(says(report_of(d), "1 steady step (a forecast needs 50)")) << said(report_of(d));
+
+  d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
+  d.reason = diagnose::Reason::kImport;
+  d.step.steady_steps = 1;
+  EXPECT_TRUE(says(report_of(d), "This file holds 1 step: enough for a likely answer"))
+      << said(report_of(d));
+  d.step.steady_steps = 6;
+  EXPECT_TRUE(says(report_of(d), "This file holds 6 steps:")) << said(report_of(d));
+
+  d = loop(SYNC, {{BUSY_COMPUTE, 10}, {SYNC_SCALAR, 5}});
+  d.calls.push_back({"cudaStreamSynchronize_v3020", 100, 1'000'000'000, 500'000'000});
+  EXPECT_TRUE(says(report_of(d), "cudaStreamSynchronize runs once a step")) << said(report_of(d));
+  d.calls[0].count = 250;
+  EXPECT_TRUE(says(report_of(d), "runs 2.5 times a step")) << said(report_of(d));
+}
+
+TEST(Sentences, NoStepsSaidAsNone) {
+  Diagnosis d;
+  d.verdict = CANNOT_TELL;
+  d.certainty = CANNOT_TELL_YET;
+  d.reason = diagnose::Reason::kNoDevice;
+  EXPECT_TRUE(says(report_of(d), "no steps, host side only")) << said(report_of(d));
+}
+
+TEST(Sentences, AnIdleTenthIsNotNothing) {
+  Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 97}, {HOST_PYTHON, 3}});
+  EXPECT_EQ(report_of(d).sentences(0).id(), "verdict-compute");
+  d = loop(COMPUTE, {{BUSY_COMPUTE, 90}, {HOST_PYTHON, 10}});
+  EXPECT_EQ(report_of(d).sentences(0).id(), "verdict-compute-mostly");
+  d = loop(UNDERFILLED, {{BUSY_COMPUTE, 86}, {LAUNCH_LEAF, 14}});
+  d.devices[0].fill = 0.2;
+  EXPECT_FALSE(says(report_of(d), "never idle")) << said(report_of(d));
+}
+
+TEST(Sentences, WithoutStepsNothingIsAStep) {
+  for (const Verdict verdict : {COMPUTE, DATA, TRANSFER, LAUNCH, SYNC, HOST}) {
+    Diagnosis d =
+        loop(verdict,
+             {{BUSY_COMPUTE, 80}, {LAUNCH_LEAF, 10}, {HOST_PYTHON, 10}, {BUSY_COPY_EXPOSED, 9}});
+    d.verdict_shares.push_back({verdict == HOST ? LAUNCH : HOST, 0.1, {}, 0});
+    d.copies.push_back({"H2D pinned", 100, 15'400'000'000, 900'000'000, 900'000'000, 0});
+    d.step.window_only = true;
+    d.not_it.push_back({diagnose::NotIt::What::kSync, "cudaDeviceSynchronize", 1e9, 0, false});
+    d.not_it.push_back({diagnose::NotIt::What::kLaunch, "cudaLaunchKernel", 1.1e9, 1e6, false});
+    const std::string text = text_of(report_of(d));
+    EXPECT_EQ(text.find("a step"), std::string::npos) << text;
+    EXPECT_EQ(text.find("each step"), std::string::npos) << text;
+  }
+}
+
+TEST(Sentences, StartUpAloneIsNotTraining) {
+  Diagnosis d = loop(STARTUP, {{BUSY_COMPUTE, 1}, {ALLOC_DEVICE, 5}, {HOST_PYTHON, 5}});
+  d.step.startup_only = true;
+  const Report report = report_of(d);
+  EXPECT_TRUE(says(report, "Only start-up was recorded, no training. Let it run longer."))
+      << said(report);
+  EXPECT_TRUE(report.fixes().empty());
+}
+
+TEST(Sentences, LaunchCallsAreOneSuspect) {
+  Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 97}, {LAUNCH_LEAF, 3}});
+  using What = diagnose::NotIt::What;
+  d.not_it.push_back({What::kLaunch, "cudaLaunchKernel", 10 * kMs, 0.1 * kMs, true});
+  d.not_it.push_back({What::kLaunch, "cudaLaunchKernelExC", 6 * kMs, 0, true});
+  d.not_it.push_back({What::kSync, "cudaStreamSynchronize", 8 * kMs, 0, false});
+  EXPECT_EQ(not_it(report_of(d)),
+            "Launch calls take 16 ms a step: they wait because the GPU is full.\n"
+            "cudaStreamSynchronize: 8 ms of waiting a step, but none of it cost GPU time.\n");
+  d.not_it[2].cost_ns_per_step = 4'000;
+  EXPECT_NE(not_it(report_of(d)).find("but only 4 us of it cost GPU time"), std::string::npos);
+}
+
+TEST(Sentences, WhatIsHiddenIsSaidOnlyWhereItIsKnown) {
+  Diagnosis d = loop(TRANSFER, {{BUSY_COMPUTE, 5}, {BUSY_COPY_EXPOSED, 7}, {XFER_PAGEABLE, 13}});
+  d.copies.push_back({"H2D pageable", 100, 15'400'000'000, 2'000'000'000, 700'000'000, 0});
+  // 20 ms of copying, 5 ms of computing: 65 % cannot be hidden behind it.
+  EXPECT_FALSE(says(report_of(d), "hidden")) << said(report_of(d));
+  d = loop(TRANSFER, {{BUSY_COMPUTE, 20}, {BUSY_COPY_EXPOSED, 7}});
+  d.copies.push_back({"H2D pinned", 100, 15'400'000'000, 1'000'000'000, 700'000'000, 0});
+  EXPECT_TRUE(says(report_of(d), "30 % of the copying is hidden behind computing."))
+      << said(report_of(d));
+  d.copies[0].exposed_ns = d.copies[0].total_ns;
+  EXPECT_TRUE(says(report_of(d), "None of the copying is hidden behind computing."))
+      << said(report_of(d));
+}
+
+TEST(Sentences, AFourfoldStepIsNotTheRecordersDoing) {
+  Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
+  d.step.slowdown = 4.01;
+  EXPECT_TRUE(says(report_of(d), "took 4.01x as long as the others")) << said(report_of(d));
+  EXPECT_FALSE(says(report_of(d), "slowed")) << said(report_of(d));
+  d.step.slowdown = 1.1;
+  EXPECT_TRUE(says(report_of(d), "recording slowed them by 10 %")) << said(report_of(d));
+}
+
+TEST(Sentences, ACppJobIsToldCpp) {
+  Diagnosis d = loop(
+      TRANSFER, {{BUSY_COMPUTE, 5}, {BUSY_COPY_EXPOSED, 15}, {XFER_PAGEABLE, 5}, {LAUNCH_LEAF, 3}});
+  d.copies.push_back({"H2D pageable", 100, 15'400'000'000, 2'000'000'000, 2'000'000'000, 0});
+  EXPECT_NE(text_of(report_of(d)).find("DataLoader"), std::string::npos);
+  d.processes[0].python_version.clear();
+  const std::string text = text_of(report_of(d));
+  for (const char* python : {"DataLoader", "torch.compile", "torch.cuda", "=True"}) {
+    EXPECT_EQ(text.find(python), std::string::npos) << python << "\n" << text;
+  }
+  EXPECT_NE(text.find("x.pin_memory().to(device"), std::string::npos) << text;
+}
+
+TEST(Sentences, TheStepsOwnNameIsNoCause) {
+  Diagnosis d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_PYTHON, 15}});
+  diagnose::Gap gap;
+  gap.end_ns = 6'000'000;
+  gap.top_leaf = HOST_PYTHON;
+  gap.thread = "main thread";
+  gap.doing = "ProfilerStep#9";
+  d.gaps.push_back(gap);
+  EXPECT_FALSE(says(report_of(d), "ProfilerStep")) << said(report_of(d));
+  d.gaps[0].doing = "validate";
+  EXPECT_TRUE(says(report_of(d), "the main thread was in validate")) << said(report_of(d));
+}
+
+TEST(Sentences, AnUpperLimitOfHalfPrecisionIsNotInfinite) {
+  Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 98}, {DISPATCH, 2}});
+  d.devices[0].fp32_matrix_ns =
+      static_cast<int64_t>(0.98 * static_cast<double>(d.devices[0].window_ns));
+  const std::string text = text_of(report_of(d));
+  EXPECT_NE(text.find("(upper limit 12.3x)"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace idlescope::report
