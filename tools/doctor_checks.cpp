@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "proto/messages.h"
+#include "tools/say.h"
 #include "tools/units.h"
 
 namespace idlescope::tools {
@@ -140,7 +141,7 @@ Finding check_counters(const std::string& root) {
 Finding check_cores(const std::string& root) {
   cpu_set_t set;
   const int affinity = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-  std::string quota = "none";
+  std::string quota = words(messages::kSureNone);
   if (const auto limit = read_file(root + "/sys/fs/cgroup/cpu.max")) {
     double used_us = 0;
     double period_us = 0;
