@@ -13,7 +13,7 @@ import harness
 from harness import SOURCE
 
 CASE = os.path.join(SOURCE, "tests", "golden", "real", "mlp_batch_8.istrace")
-COMMANDS = ("record", "report", "compare", "export", "dump", "doctor", "completion")
+COMMANDS = ("record", "report", "compare", "export", "ctl", "dump", "doctor", "completion")
 
 
 def said(done):
