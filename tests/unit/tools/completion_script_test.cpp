@@ -67,8 +67,12 @@ TEST(Completion, OtherShellsParseIt) {
   EXPECT_TRUE(parses("bash", "-n", Shell::kBash));
   const bool zsh = std::system("command -v zsh >/dev/null") == 0;
   const bool fish = std::system("command -v fish >/dev/null") == 0;
-  if (zsh) EXPECT_TRUE(parses("zsh", "-n", Shell::kZsh));
-  if (fish) EXPECT_TRUE(parses("fish", "-n", Shell::kFish));
+  if (zsh) {
+    EXPECT_TRUE(parses("zsh", "-n", Shell::kZsh));
+  }
+  if (fish) {
+    EXPECT_TRUE(parses("fish", "-n", Shell::kFish));
+  }
   if (!zsh && !fish) GTEST_SKIP() << "neither zsh nor fish is installed";
 }
 
