@@ -132,17 +132,24 @@ Record prefix(const CUpti_Activity* record, size_t bytes) {
   return copy;
 }
 
+// What all kinds of ops have under the same names: where it ran and who started it.
+template <typename Record>
+void place(const Record& record, uint8_t kind, GpuOp* op) {
+  op->correlation_id = record.correlationId;
+  op->key.kind = kind;
+  op->key.device_id = record.deviceId;
+  op->key.context_id = record.contextId;
+  op->key.stream_id = record.streamId;
+  op->key.graph_id = record.graphId;
+}
+
 Decoded decode_kernel(const CUpti_Activity* record, DecodedRecord* out) {
   // Up to and with graphId, which all supported versions have.
   const auto k = prefix<CUpti_ActivityKernel10>(
       record, offsetof(CUpti_ActivityKernel10, graphId) + sizeof(uint32_t));
   out->trace_kind = kKindKernel;
   GpuOp& op = out->op;
-  op.correlation_id = k.correlationId;
-  op.key.kind = kOpKernel;
-  op.key.device_id = k.deviceId;
-  op.key.context_id = k.contextId;
-  op.key.stream_id = k.streamId;
+  place(k, kOpKernel, &op);
   op.key.grid[0] = static_cast<uint32_t>(k.gridX);
   op.key.grid[1] = static_cast<uint32_t>(k.gridY);
   op.key.grid[2] = static_cast<uint32_t>(k.gridZ);
@@ -152,7 +159,6 @@ Decoded decode_kernel(const CUpti_Activity* record, DecodedRecord* out) {
   op.key.registers_per_thread = k.registersPerThread;
   op.key.static_shared_bytes = static_cast<uint32_t>(k.staticSharedMemory);
   op.key.dynamic_shared_bytes = static_cast<uint32_t>(k.dynamicSharedMemory);
-  op.key.graph_id = k.graphId;
   op.key.graph_node_id = k.graphNodeId;
   out->name = k.name;
   return set_times(k.start, k.end, &op);
@@ -163,17 +169,12 @@ Decoded decode_memcpy(const CUpti_Activity* record, DecodedRecord* out) {
       record, offsetof(CUpti_ActivityMemcpy6, graphId) + sizeof(uint32_t));
   out->trace_kind = kKindMemcpy;
   GpuOp& op = out->op;
-  op.correlation_id = m.correlationId;
-  op.key.kind = kOpMemcpy;
-  op.key.device_id = m.deviceId;
-  op.key.context_id = m.contextId;
-  op.key.stream_id = m.streamId;
+  place(m, kOpMemcpy, &op);
   op.key.copy_kind = copy_kind(m.copyKind);
   op.key.src_kind = memory_kind(m.srcKind);
   op.key.dst_kind = memory_kind(m.dstKind);
   op.key.bytes = m.bytes;
   op.key.is_async = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
-  op.key.graph_id = m.graphId;
   op.key.graph_node_id = m.graphNodeId;
   return set_times(m.start, m.end, &op);
 }
@@ -183,18 +184,13 @@ Decoded decode_peer_copy(const CUpti_Activity* record, DecodedRecord* out) {
       record, offsetof(CUpti_ActivityMemcpyPtoP4, graphId) + sizeof(uint32_t));
   out->trace_kind = kKindMemcpy;
   GpuOp& op = out->op;
-  op.correlation_id = m.correlationId;
-  op.key.kind = kOpMemcpy;
-  op.key.device_id = m.deviceId;
-  op.key.context_id = m.contextId;
-  op.key.stream_id = m.streamId;
+  place(m, kOpMemcpy, &op);
   op.key.copy_kind = kCopyP2P;
   op.key.src_kind = memory_kind(m.srcKind);
   op.key.dst_kind = memory_kind(m.dstKind);
   op.key.bytes = m.bytes;
   op.key.is_async = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
   op.key.peer_device_id_plus_1 = (m.srcDeviceId == m.deviceId ? m.dstDeviceId : m.srcDeviceId) + 1;
-  op.key.graph_id = m.graphId;
   op.key.graph_node_id = m.graphNodeId;
   return set_times(m.start, m.end, &op);
 }
@@ -204,15 +200,10 @@ Decoded decode_memset(const CUpti_Activity* record, DecodedRecord* out) {
       record, offsetof(CUpti_ActivityMemset4, graphId) + sizeof(uint32_t));
   out->trace_kind = kKindMemset;
   GpuOp& op = out->op;
-  op.correlation_id = m.correlationId;
-  op.key.kind = kOpMemset;
-  op.key.device_id = m.deviceId;
-  op.key.context_id = m.contextId;
-  op.key.stream_id = m.streamId;
+  place(m, kOpMemset, &op);
   op.key.bytes = m.bytes;
   op.key.dst_kind = memory_kind(m.memoryKind);
   op.key.is_async = (m.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0;
-  op.key.graph_id = m.graphId;
   op.key.graph_node_id = m.graphNodeId;
   return set_times(m.start, m.end, &op);
 }
@@ -222,12 +213,7 @@ Decoded decode_graph(const CUpti_Activity* record, DecodedRecord* out) {
       record, offsetof(CUpti_ActivityGraphTrace2, streamId) + sizeof(uint32_t));
   out->trace_kind = kKindGraphTrace;
   GpuOp& op = out->op;
-  op.correlation_id = g.correlationId;
-  op.key.kind = kOpGraph;
-  op.key.device_id = g.deviceId;
-  op.key.context_id = g.contextId;
-  op.key.stream_id = g.streamId;
-  op.key.graph_id = g.graphId;
+  place(g, kOpGraph, &op);
   return set_times(g.start, g.end, &op);
 }
 

@@ -1,4 +1,6 @@
-// Packets of the device side that are not columns: windows, tables, losses, status.
+// Packets of the device side that are not columns: windows, tables, losses, status. One call
+// writes one packet at once; the ops and calls, of which there are thousands, are the records of
+// device_record.h and go through WindowBatch.
 //
 // In: plain structs. Out: one encoded trace.Packet each, handed to the sink. Drain thread;
 // each call encodes on the stack and allocates nothing.

@@ -1,6 +1,7 @@
 // Plain records of the device timeline, between decoding (profiler/cuda) and encoding
 // (WindowBatch). Enum values are trace.proto's; what belongs to a descriptor is a struct of
-// its own, because it is what thousands of ops have in common.
+// its own, because it is what thousands of ops have in common. Facts that come once a window or
+// device: device_packets.h.
 #pragma once
 
 #include <cstdint>

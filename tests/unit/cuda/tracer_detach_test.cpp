@@ -1,0 +1,141 @@
+// The edges of a window: calls under way at the attach and the detach, graphs, captures.
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/cuda/tracer_fixture.h"
+
+namespace idlescope::cuda {
+namespace {
+
+TEST_F(TracerTest, CallInFlightAtTheEndIsKept) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  std::atomic<int> stage{0};
+  std::thread launcher([&] {
+    fake_cupti::enter_launch({.duration_ns = 100});
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    fake_cupti::leave_launch();
+  });
+  while (stage != 1) std::this_thread::yield();
+  fake_cupti::advance_ns(kMs);
+  std::thread leaver([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    stage = 2;
+  });
+  const DetachOutcome outcome = detach(true, 2000 * kMs);
+  launcher.join();
+  leaver.join();
+  EXPECT_TRUE(outcome.finalized);
+  ASSERT_EQ(packets_.calls().size(), 1u);
+  expect_joined(packets_);
+}
+
+TEST_F(TracerTest, LaunchThatBeganBeforeTheAttachIsJoined) {
+  std::atomic<int> stage{0};
+  std::thread launcher([&] {
+    const auto wait_for = [&](int wanted) {
+      while (stage != wanted) std::this_thread::yield();
+    };
+    fake_cupti::launch_in_two_halves({.duration_ns = 100}, [&] {
+      stage = 1;
+      wait_for(2);
+    });
+    stage = 3;
+  });
+  while (stage != 1) std::this_thread::yield();
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  stage = 2;
+  launcher.join();
+  fake_cupti::advance_ns(kMs);
+  detach();
+  ASSERT_EQ(packets_.ops().size(), 1u);
+  expect_joined(packets_);
+  for (const CallRow& call : packets_.calls()) EXPECT_LE(call.begin_ns, call.end_ns);
+}
+
+TEST_F(TracerTest, CallThatNeverReturnsDoesNotHoldTheDetach) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  std::atomic<int> stage{0};
+  std::thread launcher([&] {
+    fake_cupti::enter_launch({});
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    fake_cupti::leave_launch();
+  });
+  while (stage != 1) std::this_thread::yield();
+  fake_cupti::advance_ns(kMs);
+  const DetachOutcome outcome = detach(true, 30 * kMs);
+  EXPECT_TRUE(outcome.finalized);
+  EXPECT_LT(outcome.detach_ns, 1000 * kMs);
+  stage = 2;
+  launcher.join();
+  // The late exit finds no window and must not write.
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  detach();
+  EXPECT_TRUE(packets_.calls().empty());
+}
+
+TEST_F(TracerTest, GraphLaunchDuringDetachKeepsUsAttached) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  fake_cupti::launch_graph({.duration_ns = 1000, .graph_id = 4, .graph_nodes = 20});
+  fake_cupti::advance_ns(kMs);
+  DetachRequest request = {};
+  request.finalize = true;
+  request.device_idle_first = true;
+  request.wait_ns = 500 * kMs;
+  // A kernel that is not finished keeps the detach waiting; meanwhile a graph is launched.
+  fake_cupti::launch({.duration_ns = int64_t{3600} * 1'000'000'000});
+  std::thread launcher([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    fake_cupti::launch_graph({.duration_ns = 1000, .graph_id = 4, .graph_nodes = 20});
+  });
+  const DetachOutcome outcome = tracer_->detach(request);
+  launcher.join();
+  EXPECT_FALSE(outcome.finalized);
+  EXPECT_TRUE(fake_cupti::attached());
+  EXPECT_TRUE(packets_.of(trace::Packet::kWindowEnd)[0].window_end().stayed_attached());
+  // The next window needs no second subscribe.
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  EXPECT_EQ(fake_cupti::calls("Subscribe"), 1u);
+  EXPECT_TRUE(detach().finalized);
+}
+
+TEST_F(TracerTest, GraphNodesCarryTheirIds) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  const uint32_t launch = fake_cupti::launch_graph(
+      {.name = "node", .duration_ns = 10, .graph_id = 9, .graph_nodes = 3});
+  fake_cupti::advance_ns(kMs);
+  detach();
+  const std::vector<OpRow> ops = packets_.ops();
+  ASSERT_EQ(ops.size(), 3u);
+  for (const OpRow& op : ops) {
+    EXPECT_EQ(op.correlation, launch);
+    EXPECT_EQ(op.what.graph_id(), 9u);
+    EXPECT_NE(op.what.graph_node_id(), 0u);
+  }
+  ASSERT_EQ(packets_.calls().size(), 1u);
+  EXPECT_EQ(packets_.calls()[0].what.call_class(), trace::CALL_GRAPH_LAUNCH);
+  EXPECT_EQ(packets_.calls()[0].what.object(), 0x1009u);
+}
+
+TEST_F(TracerTest, CapturesAreSeenOnceThoughTwoDomainsReport) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  const uint32_t before = graph_sightings().captures_open;
+  fake_cupti::begin_capture(4);
+  EXPECT_EQ(graph_sightings().captures_open, before + 1);
+  fake_cupti::end_capture(4);
+  EXPECT_EQ(graph_sightings().captures_open, before);
+}
+
+TEST_F(TracerTest, AtExitNothingIsFinalized) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  fake_cupti::launch();
+  fake_cupti::advance_ns(kMs);
+  const DetachOutcome outcome = detach(false);
+  EXPECT_FALSE(outcome.finalized);
+  EXPECT_EQ(packets_.ops().size(), 1u);
+  EXPECT_EQ(fake_cupti::calls("Finalize"), 0u);
+}
+
+}  // namespace
+}  // namespace idlescope::cuda
