@@ -1,9 +1,10 @@
 #include "analysis/diagnose/evidence.h"
-#include "proto/messages.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
+
+#include "proto/messages.h"
 
 namespace idlescope::diagnose {
 namespace {

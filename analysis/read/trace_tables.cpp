@@ -1,8 +1,9 @@
 #include "analysis/read/trace_tables.h"
-#include "proto/messages.h"
 
 #include <algorithm>
 #include <string>
+
+#include "proto/messages.h"
 
 #include <fmt/format.h>
 

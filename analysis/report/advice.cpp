@@ -1,9 +1,10 @@
 #include "analysis/report/advice.h"
-#include "proto/messages.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {
@@ -74,7 +75,7 @@ void write_fixes(const Context& context, Report* report) {
                             ? static_cast<double>(context.device->fp32_matrix_ns) /
                                   static_cast<double>(context.device->window_ns)
                             : 0;
-    if (fp32 >= 0.05 && fp32 < 1) {
+    if (fp32 >= 0.05 && fp32 <= 1) {
       *report->add_fix_notes() =
           Say(messages::kHintBf16)
               .with("share", percent(fp32))

@@ -1,8 +1,9 @@
 #include "analysis/report/loader_words.h"
-#include "proto/messages.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "proto/messages.h"
 
 namespace idlescope::report {
 namespace {

@@ -1,6 +1,7 @@
 // What waiting calls cost beyond their own gap, and what belongs to copying piece by piece.
 #include <gtest/gtest.h>
 
+#include "proto/report.pb.h"
 #include "tests/unit/diagnose/scene.h"
 
 namespace idlescope::test {

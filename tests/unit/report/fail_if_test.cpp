@@ -44,7 +44,7 @@ TEST(FailIf, SaysWhatWasFound) {
   EXPECT_EQ(check(*parse_condition("DATA>10%"), report)->text,
             "gate failed: DATA is 38 %, limit 10 %");
   EXPECT_EQ(check(*parse_condition("STEP>1s"), report)->text,
-            "gate passed: STEP is 212 ms, limit 1000 ms");
+            "gate passed: STEP is 212 ms, limit 1 s");
 }
 
 TEST(FailIf, NoNumberIsNoPass) {

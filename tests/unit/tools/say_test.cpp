@@ -13,8 +13,8 @@ TEST(Wrap, KeepsShortTextsOnOneLine) {
 }
 
 TEST(Wrap, BreaksBetweenWordsAtTheLimit) {
-  EXPECT_EQ(wrap("aaa bbb ccc", "> ", "  ", 9), "> aaa bbb\n  ccc\n");
-  EXPECT_EQ(wrap("aaa bbb ccc", "> ", "  ", 8), "> aaa\n  bbb\n  ccc\n");
+  EXPECT_EQ(wrap("aaaa bbbb cccc", "> ", "  ", 11), "> aaaa bbbb\n  cccc\n");
+  EXPECT_EQ(wrap("aaaa bbbb cccc", "> ", "  ", 10), "> aaaa\n  bbbb\n  cccc\n");
 }
 
 TEST(Wrap, NeverCutsAWord) {
