@@ -134,6 +134,28 @@ Abstention abstain(report::Leaf leaf, trace::Kind kind, std::string_view questio
   return out;
 }
 
+bool communicates(const model::Model& model, uint32_t process) {
+  const read::Process& p = model.recording.processes[process];
+  if (p.header.process().world_size() < 2) return false;
+  const std::vector<model::Work>& work = model.processes[process].work;
+  return std::find(work.begin(), work.end(), model::Work::kComm) != work.end();
+}
+
+// Ranks whose GPU work is in the recording.
+size_t ranks_of_job(const model::Model& model, uint32_t process) {
+  const int32_t size =
+      static_cast<int32_t>(model.recording.processes[process].header.process().world_size());
+  size_t ranks = 0;
+  for (const read::Process& other : model.recording.processes) {
+    const trace::Process& identity = other.header.process();
+    if (!other.ops.empty() && identity.has_rank() &&
+        static_cast<int32_t>(identity.world_size()) == size) {
+      ++ranks;
+    }
+  }
+  return ranks;
+}
+
 }  // namespace
 
 EvidenceSummary summarize_evidence(const model::Model& model, uint32_t process,
@@ -215,6 +237,12 @@ std::vector<Abstention> find_abstentions(const model::Model& model, uint32_t pro
     // A loader without workers has no worker records to miss.
     if (row.kind == trace::KIND_LOADER_WORKER && !uses_workers) continue;
     out.push_back(abstain(row.leaf, row.kind, row.question));
+  }
+  if (has_device && communicates(model, process) && ranks_of_job(model, process) < 2) {
+    Abstention who;
+    who.leaf = report::COMM_STRAGGLER;
+    who.statement.message = messages::kCommUnverified;
+    out.push_back(std::move(who));
   }
   return out;
 }

@@ -100,6 +100,19 @@ void split_ledger(DevicePass& pass, double wait_share) {
   }
 }
 
+// One rank of several: its exposed communication is transfer or waiting, nobody can tell.
+void leave_unverified(const model::Model& model, std::vector<DevicePass*>& passes) {
+  for (DevicePass* pass : passes) {
+    const read::Process& process = model.process_of(model.devices[pass->device]);
+    if (process.header.process().world_size() < 2) continue;
+    for (size_t s = 0; s < pass->ledger->spans(); ++s) {
+      const Ns exposed = pass->ledger->row(s)[leaf_index(report::BUSY_COMM_EXPOSED)];
+      if (exposed <= 0) continue;
+      pass->ledger->move(s, report::BUSY_COMM_EXPOSED, report::COMM_UNVERIFIED, exposed, Grade::kC);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<RankDiagnosis> match_ranks(const model::Model& model,
@@ -115,7 +128,10 @@ std::vector<RankDiagnosis> match_ranks(const model::Model& model,
     out.push_back(rank);
     ranks.push_back(pass);
   }
-  if (ranks.size() < 2) return {};
+  if (ranks.size() < 2) {
+    leave_unverified(model, passes);
+    return {};
+  }
 
   std::map<Key, std::vector<Arrival>> matched;
   for (size_t r = 0; r < ranks.size(); ++r) {

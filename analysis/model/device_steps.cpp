@@ -17,7 +17,8 @@ Range boundaries_inside(const std::vector<Ns>& boundaries, Ns begin_ns, Ns end_n
 }
 
 void cut_window(const read::Process& process, const DeviceTimeline& timeline, uint32_t w,
-                const std::vector<Ns>& boundaries, std::vector<DeviceStep>& out) {
+                const StepTrack& track, std::vector<DeviceStep>& out) {
+  const std::vector<Ns>& boundaries = track.boundaries;
   const WindowSpan& span = timeline.windows[w];
   const Range inside = boundaries_inside(boundaries, span.begin_ns, span.end_ns);
   if (inside.size() < 2) return;
@@ -27,9 +28,11 @@ void cut_window(const read::Process& process, const DeviceTimeline& timeline, ui
   const auto begin = boundaries.begin() + static_cast<ptrdiff_t>(inside.first);
   const auto end = boundaries.begin() + static_cast<ptrdiff_t>(inside.last);
   size_t hint = 0;
+  std::vector<Ns> launches;
+  if (!track.on_device) launches = launch_times(process, timeline, span);
   for (size_t i = span.first; i < span.last; ++i) {
     const read::Op& op = process.ops[timeline.ops[i]];
-    const Ns launch = launch_time(process, op);
+    const Ns launch = track.on_device ? op.begin_ns : launches[i - span.first];
     // Ops come nearly in launch order: try the last slot before searching.
     const bool fits = (hint == 0 || begin[static_cast<ptrdiff_t>(hint) - 1] <= launch) &&
                       (hint == inside.size() || launch < begin[static_cast<ptrdiff_t>(hint)]);
@@ -37,6 +40,7 @@ void cut_window(const read::Process& process, const DeviceTimeline& timeline, ui
     last_end[hint] = std::max(last_end[hint], op.end_ns);
     ++launched[hint];
   }
+  const size_t first_step = out.size();
   Ns drained = span.begin_ns;
   size_t open = SIZE_MAX;  // slot whose boundary begins the step being built
   Ns open_begin = 0;
@@ -55,6 +59,13 @@ void cut_window(const read::Process& process, const DeviceTimeline& timeline, ui
     open = s;
     open_begin = boundary;
     ops = 0;
+  }
+  // Ops that ran after the window's end are missing, from the last launched ones backwards.
+  while (out.size() >= first_step + 3) {
+    uint64_t least = UINT64_MAX;  // of a complete step
+    for (size_t i = first_step; i + 1 < out.size(); ++i) least = std::min(least, out[i].ops);
+    if (10 * out.back().ops >= 9 * least) break;
+    out.pop_back();
   }
 }
 
@@ -110,12 +121,25 @@ Ns launch_time(const read::Process& process, const read::Op& op) {
   return op.call == kNone ? op.begin_ns : process.calls[op.call].begin_ns;
 }
 
+std::vector<Ns> launch_times(const read::Process& process, const DeviceTimeline& timeline,
+                             const WindowSpan& window) {
+  std::vector<Ns> times(window.last - window.first);
+  std::vector<Ns> next(process.streams.size() + 1, INT64_MAX);
+  for (size_t i = window.last; i-- > window.first;) {
+    const read::Op& op = process.ops[timeline.ops[i]];
+    Ns& on_stream = next[std::min<size_t>(process.op_descriptors[op.descriptor].stream,
+                                          process.streams.size())];
+    if (op.call != kNone) on_stream = process.calls[op.call].begin_ns;
+    times[i - window.first] = std::min(op.call != kNone ? on_stream : op.begin_ns, on_stream);
+  }
+  return times;
+}
+
 std::vector<DeviceStep> cut_device_steps(const read::Process& process,
-                                         const DeviceTimeline& timeline,
-                                         const std::vector<Ns>& boundaries) {
+                                         const DeviceTimeline& timeline, const StepTrack& track) {
   std::vector<DeviceStep> steps;
   for (uint32_t w = 0; w < timeline.windows.size(); ++w) {
-    cut_window(process, timeline, w, boundaries, steps);
+    cut_window(process, timeline, w, track, steps);
   }
   return steps;
 }

@@ -9,7 +9,8 @@
 //           older ops                               its last op
 //
 // Invariants: steps of a window are contiguous and in time order; the first and the last
-// partial step of a window are left out; each step launched at least one op.
+// partial step of a window are left out (the last one may end inside the window on the host
+// and after it on the device: its ops are missing); each step launched at least one op.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +43,15 @@ struct DeviceSteps {
 // Time at which an op was launched; its begin where that is unknown.
 Ns launch_time(const read::Process& process, const read::Op& op);
 
+// Launch times of the ops of one window, as DeviceTimeline::ops. One without launch record
+// was launched before the next one on its stream that has it (amendment A1.2).
+std::vector<Ns> launch_times(const read::Process& process, const DeviceTimeline& timeline,
+                             const WindowSpan& window);
+
+// Boundaries are times of launching, or of the begin of ops where the host ran so far ahead
+// that most launches lie before the window.
 std::vector<DeviceStep> cut_device_steps(const read::Process& process,
-                                         const DeviceTimeline& timeline,
-                                         const std::vector<Ns>& boundaries);
+                                         const DeviceTimeline& timeline, const StepTrack& track);
 
 // Marks the steady steps. `steady_from_ns`: host time before which all is warm-up.
 void select_steady(std::vector<DeviceStep>& steps, const StepTrack& track, Ns steady_from_ns);

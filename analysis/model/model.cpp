@@ -4,6 +4,7 @@
 
 #include "analysis/model/op_anchors.h"
 #include "analysis/model/steady_part.h"
+#include "analysis/model/weight_updates.h"
 
 namespace idlescope::model {
 namespace {
@@ -40,6 +41,7 @@ Model build_model(read::Recording&& recording) {
   model.recording = std::move(recording);
   model.clock = fit_clocks(model.recording);
   model.loader = build_loader_history(model.recording);
+  model.devices = build_device_timelines(model.recording);
   model.processes.resize(model.recording.processes.size());
   for (uint32_t p = 0; p < model.processes.size(); ++p) {
     const read::Process& process = model.recording.processes[p];
@@ -47,20 +49,19 @@ Model build_model(read::Recording&& recording) {
     out.classes = effective_classes(process);
     out.work = classify_work(model.recording, process);
     out.threads = build_threads(process, out.classes);
-    out.track = find_step_track(model.recording, model.loader, p);
+    out.track = find_step_track(model.recording, model.loader, p,
+                                find_weight_updates(model.recording, p, model.devices));
     out.steady_from_ns = steady_from(out.track);
   }
-  model.devices = build_device_timelines(model.recording);
   for (const DeviceTimeline& device : model.devices) {
     const read::Process& process = model.process_of(device);
     const ProcessModel& owner = model.processes[device.process];
     StepTrack track = owner.track;
     DeviceSteps steps;
-    steps.steps = cut_device_steps(process, device, track.boundaries);
+    steps.steps = cut_device_steps(process, device, track);
     if (!speaks_for(steps.steps, device)) {
       const StepTrack ops_track = find_op_track(model.recording, process, device);
-      const std::vector<DeviceStep> from_ops =
-          cut_device_steps(process, device, ops_track.boundaries);
+      const std::vector<DeviceStep> from_ops = cut_device_steps(process, device, ops_track);
       if (speaks_for(from_ops, device)) {
         steps.steps = from_ops;
         track = ops_track;

@@ -36,7 +36,7 @@ std::string lower(std::string_view text) {
 
 // Ops in launch order; all nodes of one graph launch are one token.
 std::vector<Launched> launch_order(const read::Recording& recording, const read::Process& process,
-                                   const DeviceTimeline& device) {
+                                   const DeviceTimeline& device, bool on_device) {
   std::map<std::tuple<int, std::string, int, uint32_t>, uint32_t> ids;
   std::vector<uint32_t> token_of(process.op_descriptors.size(), kNone);
   std::vector<bool> optimizer(process.op_descriptors.size(), false);
@@ -60,9 +60,16 @@ std::vector<Launched> launch_order(const read::Recording& recording, const read:
   }
   std::vector<Launched> order;
   order.reserve(device.ops.size());
+  std::vector<Ns> launches;
+  for (const uint32_t i : device.ops) launches.push_back(process.ops[i].begin_ns);
+  for (const WindowSpan& window : device.windows) {
+    if (on_device) break;
+    const std::vector<Ns> part = launch_times(process, device, window);
+    std::copy(part.begin(), part.end(), launches.begin() + static_cast<ptrdiff_t>(window.first));
+  }
   uint32_t previous_graph_call = kNone;
-  for (const uint32_t i : device.ops) {
-    const read::Op& op = process.ops[i];
+  for (size_t at = 0; at < device.ops.size(); ++at) {
+    const read::Op& op = process.ops[device.ops[at]];
     const read::OpDescriptor& descriptor = process.op_descriptors[op.descriptor];
     const bool graph = descriptor.graph_id != 0 || descriptor.kind == trace::OP_GRAPH;
     if (graph) {
@@ -76,8 +83,8 @@ std::vector<Launched> launch_order(const read::Recording& recording, const read:
     if (op.call != kNone) {
       thread = process.call_descriptors[process.calls[op.call].descriptor].thread_id;
     }
-    order.push_back({launch_time(process, op), token_of[op.descriptor], thread,
-                     optimizer[op.descriptor], graph, 1});
+    order.push_back(
+        {launches[at], token_of[op.descriptor], thread, optimizer[op.descriptor], graph, 1});
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const Launched& a, const Launched& b) { return a.launch_ns < b.launch_ns; });
@@ -311,7 +318,13 @@ bool is_optimizer_kernel(std::string_view name) {
 StepTrack find_op_track(const read::Recording& recording, const read::Process& process,
                         const DeviceTimeline& device) {
   StepTrack track;
-  const std::vector<Launched> order = launch_order(recording, process, device);
+  // Where the host ran far ahead, many launches lie before the window: then the device's
+  // own order says more than the host's.
+  const auto launched =
+      static_cast<size_t>(std::count_if(device.ops.begin(), device.ops.end(),
+                                        [&](uint32_t i) { return process.ops[i].call != kNone; }));
+  track.on_device = 10 * launched < 9 * device.ops.size();
+  const std::vector<Launched> order = launch_order(recording, process, device, track.on_device);
   const Anchor optimizer = optimizer_anchor(order);
   const Anchor threads = thread_anchor(order);
   const Anchor count = count_anchor(order);

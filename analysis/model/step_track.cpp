@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+
+#include "analysis/model/macro_steps.h"
 
 namespace idlescope::model {
 namespace {
@@ -82,6 +85,7 @@ struct Pass {  // one epoch of one iterator
   Ns end_ns;
   size_t batches;
   bool trains;
+  uint32_t iterator;
 };
 
 // Epochs of the process's iterators. Where marks exist, a pass without any trains nothing.
@@ -94,7 +98,7 @@ std::vector<Pass> find_passes(const LoaderHistory& loader, uint32_t process,
     for (const uint32_t b : iterator.batches) {
       const Batch& batch = loader.batches[b];
       if (previous == nullptr || batch.epoch != previous->epoch) {
-        passes.push_back({batch.next_begin_ns, batch.next_end_ns, 0, true});
+        passes.push_back({batch.next_begin_ns, batch.next_end_ns, 0, true, batch.iterator});
       }
       passes.back().end_ns = batch.next_end_ns;
       ++passes.back().batches;
@@ -112,6 +116,47 @@ std::vector<Pass> find_passes(const LoaderHistory& loader, uint32_t process,
   return passes;
 }
 
+// Iterators of one DataLoader: a loader whose workers do not persist makes one per epoch.
+using LoaderKey = std::tuple<uint32_t, uint32_t, uint32_t, int64_t, int64_t>;
+
+LoaderKey key_of(const Iterator& iterator) {
+  return {iterator.site, iterator.inner_site, iterator.dataset, iterator.num_workers,
+          iterator.batch_size};
+}
+
+// Without marks: a pass in which no weights change trains nothing. Updates are seen in parts
+// of the run only, so a loader that trains in one pass is believed to train in short others.
+void judge_by_updates(const LoaderHistory& loader, const WeightUpdates& updates,
+                      std::vector<Pass>& passes) {
+  constexpr size_t kSurely = 8;  // batches, more than one step accumulates as a rule
+  struct Seen {
+    bool trains = false;
+    bool evaluates = false;
+  };
+  std::map<LoaderKey, Seen> loaders;
+  std::vector<bool> without(passes.size(), false);
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const Pass& pass = passes[i];
+    Seen& seen = loaders[key_of(loader.iterators[pass.iterator])];
+    if (count_between(updates.times_ns, pass.begin_ns, pass.end_ns) > 0) {
+      seen.trains = true;
+    } else if (pass.batches >= 2 && updates.seen_in(pass.begin_ns, pass.end_ns)) {
+      seen.evaluates = true;
+      without[i] = true;
+    }
+  }
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const Seen& seen = loaders[key_of(loader.iterators[passes[i].iterator])];
+    if (count_between(updates.times_ns, passes[i].begin_ns, passes[i].end_ns) > 0) continue;
+    passes[i].trains =
+        seen.trains ? !(without[i] && passes[i].batches >= kSurely) : !seen.evaluates;
+  }
+  // All evaluation: then it is inference, and its batches are the steps.
+  if (std::none_of(passes.begin(), passes.end(), [](const Pass& pass) { return pass.trains; })) {
+    for (Pass& pass : passes) pass.trains = true;
+  }
+}
+
 }  // namespace
 
 bool StepTrack::in_evaluation(Ns begin_ns, Ns end_ns) const {
@@ -121,12 +166,13 @@ bool StepTrack::in_evaluation(Ns begin_ns, Ns end_ns) const {
 }
 
 StepTrack find_step_track(const read::Recording& recording, const LoaderHistory& loader,
-                          uint32_t process) {
+                          uint32_t process, const WeightUpdates& updates) {
   StepTrack track;
   const std::vector<Ns> marks = choose_marks(collect_marks(recording.processes[process]));
-  const std::vector<Pass> passes = find_passes(loader, process, marks);
+  std::vector<Pass> passes = find_passes(loader, process, marks);
+  if (marks.size() < 2 && !updates.times_ns.empty()) judge_by_updates(loader, updates, passes);
 
-  std::vector<Ns> training_next;
+  std::vector<MicroStep> micro;
   for (const Iterator& iterator : loader.iterators) {
     if (iterator.process != process) continue;
     for (const uint32_t b : iterator.batches) {
@@ -134,11 +180,17 @@ StepTrack find_step_track(const read::Recording& recording, const LoaderHistory&
       const bool trains = std::none_of(passes.begin(), passes.end(), [&](const Pass& pass) {
         return !pass.trains && pass.begin_ns <= at && at < pass.end_ns;
       });
-      if (trains) training_next.push_back(at);
+      if (trains) micro.push_back({at, loader.batches[b].index});
     }
   }
-  std::sort(training_next.begin(), training_next.end());
-  training_next.erase(std::unique(training_next.begin(), training_next.end()), training_next.end());
+  std::sort(micro.begin(), micro.end(),
+            [](const MicroStep& a, const MicroStep& b) { return a.begin_ns < b.begin_ns; });
+  micro.erase(
+      std::unique(micro.begin(), micro.end(),
+                  [](const MicroStep& a, const MicroStep& b) { return a.begin_ns == b.begin_ns; }),
+      micro.end());
+  std::vector<Ns> training_next;
+  for (const MicroStep& step : micro) training_next.push_back(step.begin_ns);
 
   for (const Pass& pass : passes) {
     if (pass.trains) continue;
@@ -164,9 +216,11 @@ StepTrack find_step_track(const read::Recording& recording, const LoaderHistory&
       track.micro_steps = static_cast<uint32_t>(std::lround(ratio));
     }
   } else if (training_next.size() >= 2) {
+    MacroSteps steps = group_micro_steps(micro, updates);
     track.anchor = "loader";
-    track.boundaries = training_next;
-    track.confidence = 0.9;  // named records, but nothing that agrees with them
+    track.boundaries = std::move(steps.boundaries);
+    track.micro_steps = steps.micro_steps;
+    track.confidence = steps.agrees ? 1 : 0.9;  // named records; do the updates agree?
   }
   return track;
 }

@@ -7,6 +7,7 @@
 //
 //   marks     |      |      |      |          one per optimizer step
 //   next()    |  |   |  |   |  |   |          two per mark: gradient accumulation of 2
+//   updates      ▲       ▲       ▲            without marks they tell how many batches a step has
 //   eval              ‖‖‖‖‖                    next() of an iterator without marks inside
 //
 // Invariant: boundaries are strictly increasing.
@@ -28,6 +29,7 @@ struct Stretch {
 struct StepTrack {
   std::string anchor = "none";
   std::vector<Ns> boundaries;
+  bool on_device = false;           // boundaries are begins of ops, not times on the host
   double confidence = 0;            // C6
   uint32_t micro_steps = 1;         // next() per step, where that is an integer > 1
   std::vector<Stretch> evaluation;  // passes over loaders whose batches train nothing
@@ -37,7 +39,9 @@ struct StepTrack {
   bool in_evaluation(Ns begin_ns, Ns end_ns) const;
 };
 
+struct WeightUpdates;
+
 StepTrack find_step_track(const read::Recording& recording, const LoaderHistory& loader,
-                          uint32_t process);
+                          uint32_t process, const WeightUpdates& updates);
 
 }  // namespace idlescope::model

@@ -201,6 +201,7 @@ void score_device(const truth::Truth& truth, const truth::DeviceTruth& device,
         }
       }
       out->unknown_of_absent = absent > 0 ? unknown / absent : 0;
+      out->absent = absent;
       if (chosen) {
         out->has_limiter = device.limiter() != report::LIMITER_UNSPECIFIED &&
                            accepted(device, verdict) && (verdict == report::DATA);

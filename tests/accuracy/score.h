@@ -45,6 +45,7 @@ struct Score {
   bool has_steps = false;
   double coverage = 0;  // analysed time / time in windows
   double unknown_of_absent = 0;
+  double absent = 0;  // time without compute, of the analysed
   bool cannot_tell = false;
   bool abstained = false;  // removed: said what is missing, claimed none of it
   double claimed = 0;      // removed: share claimed of leaves whose evidence is gone

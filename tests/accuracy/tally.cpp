@@ -42,6 +42,10 @@ struct Totals {
   Ratio abstained;         // removed evidence: right to abstain
   Ratio wrong_abstention;  // complete evidence: CANNOT_TELL all the same
   Ratio unknown_small;     // complete evidence: UNKNOWN at most 5 % of absent time
+  double unknown = 0;      // steps of device time, nothing lost in the recording
+  double absent = 0;
+  double unknown_lossy = 0;
+  double absent_lossy = 0;
   std::vector<double> share_error;
   std::vector<double> worst_share_error;
   std::vector<double> step_error;
@@ -75,7 +79,10 @@ Totals total(const std::vector<Score>& scores) {
     t.by_profile[s.profile].add(s.tools[0].top1);
     t.wrong_abstention.add(s.cannot_tell);
     if (!s.scored) continue;
-    t.unknown_small.add(s.unknown_of_absent <= 0.05);
+    bool complete = s.profile != "lossy";  // records are lost in that profile
+    if (complete) t.unknown_small.add(s.unknown_of_absent <= 0.05);
+    (complete ? t.unknown : t.unknown_lossy) += s.unknown_of_absent * s.absent;
+    (complete ? t.absent : t.absent_lossy) += s.absent;
     t.share_error.push_back(s.share_error);
     t.worst_share_error.push_back(s.worst_share_error);
     t.coverage.push_back(s.coverage);
@@ -185,6 +192,9 @@ std::string to_json(const std::string& set, const std::vector<Score>& scores) {
   out += "  \"right_to_abstain\": " + json_of(t.abstained) + ",\n";
   out += "  \"wrong_to_abstain\": " + json_of(t.wrong_abstention) + ",\n";
   out += "  \"unknown_at_most_5_percent\": " + json_of(t.unknown_small) + ",\n";
+  out += fmt::format("  \"unknown_of_absent\": {:.5f},\n  \"unknown_of_absent_lossy\": {:.5f},\n",
+                     t.unknown / std::max(t.absent, 1e-12),
+                     t.unknown_lossy / std::max(t.absent_lossy, 1e-12));
   out += "  \"top1_by_cause\": " + json_of(t.by_cause) + ",\n";
   out += "  \"top1_by_group\": " + json_of(t.by_group) + ",\n";
   out += "  \"top1_by_profile\": " + json_of(t.by_profile) + "\n}\n";
@@ -209,6 +219,9 @@ std::string to_table(const std::vector<Score>& scores) {
   out += fmt::format(
       "step error: median {:.4f} p90 {:.4f}; analysed share of windows: median {:.2f}\n",
       quantile(t.step_error, 0.5), quantile(t.step_error, 0.9), quantile(t.coverage, 0.5));
+  out += fmt::format("UNKNOWN {:.2f} % of compute-absent time, {:.2f} % where records were lost\n",
+                     100 * t.unknown / std::max(t.absent, 1e-12),
+                     100 * t.unknown_lossy / std::max(t.absent_lossy, 1e-12));
   out += fmt::format("right to abstain {}  wrong to abstain {}  unknown <= 5 % {}\n",
                      t.abstained.text(), t.wrong_abstention.text(), t.unknown_small.text());
   std::vector<ClassScore> by_class = class_scores(t.confusion[0]);
