@@ -73,10 +73,9 @@ void check_words(const CLI::App& app, const std::vector<std::string>& ours) {
   for (size_t i = 1; i < ours.size(); ++i) {
     const std::string name = ours[i].substr(0, ours[i].find('='));
     // Behind the first plain word `record` has the job's own options.
-    if (name.compare(0, 2, "--") != 0 && ours[0] == "record" && name.compare(0, 1, "-") != 0 &&
-        chosen->get_option_no_throw(ours[i - 1]) == nullptr) {
-      return;
-    }
+    const CLI::Option* before = chosen->get_option_no_throw(ours[i - 1]);
+    const bool is_value = before != nullptr && before->get_items_expected_max() > 0;
+    if (ours[0] == "record" && name.compare(0, 1, "-") != 0 && !is_value) return;
     if (name.size() < 3 || name.compare(0, 2, "--") != 0) continue;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     throw UsageError(

@@ -55,8 +55,11 @@ class FirstContact(harness.Scratch):
         self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_options_of_the_job_are_its_own(self):
-        done = self.idlescope("record", "-o", self.path("out"), "-q", "echo", "--formt", "x")
-        self.assertEqual((done.returncode, done.stdout), (0, b"--formt x\n"))
+        for ours in (["-o", self.path("out"), "-q"], ["-q", "-o", self.path("out2")],
+                     ["--no-report", "--output=" + self.path("out3")]):
+            with self.subTest(ours=ours):
+                done = self.idlescope("record", *ours, "echo", "--formt", "x")
+                self.assertEqual((done.returncode, done.stdout), (0, b"--formt x\n"))
 
     def test_nothing_is_promised_of_a_command_that_does_not_exist(self):
         done = self.record("no-such-program-in-path")
