@@ -130,6 +130,9 @@ bool CallLeaf::waits(uint32_t call) const {
       if (op->end_ns <= c.end_ns) return true;
       // Staging returns a little before the device has read the last chunk.
       const read::OpDescriptor& descriptor = process_.op_descriptors[op->descriptor];
+      // "… to pageable host memory, the function will return only once the copy has
+      // completed" (CUDA, API synchronization behavior): a later end is the device's clock.
+      if (pageable(descriptor) && descriptor.copy_kind == trace::COPY_D2H) return true;
       return pageable(descriptor) && op->begin_ns < c.end_ns && descriptor.bytes > (64u << 10);
     }
     default:

@@ -122,27 +122,34 @@ void GapSplit::wait_on_device(Ns begin_ns, Ns end_ns, uint32_t o, uint32_t call,
 
 // A wait that returned just before g0 waited for what ended at g0: the device's clock runs
 // that much late. It gets its place in front, with no time of its own.
+// Several calls may be one wait: .item() is a copy that waits and a synchronisation.
 void GapSplit::add_wait_before(Ns g0) {
-  const HostPiece& front = host_.front();
-  if (front.kind == HostPiece::Kind::kWaits || front.thread == kNone) return;
-  const model::ThreadTimeline& thread = owner_.threads.threads[front.thread];
-  const size_t index = thread.last_before(g0);
-  if (index == model::ThreadTimeline::npos) return;
-  const model::Segment& segment = thread.segments[index];
-  if (segment.source != model::Source::kCall || segment.end_ns > g0 ||
-      segment.end_ns + kClockError < g0 || !calls_.waits(segment.ref)) {
-    return;
+  const uint32_t t = host_.front().thread;
+  if (t == kNone) return;
+  Ns before = g0;
+  if (host_.front().kind == HostPiece::Kind::kWaits) {
+    if (host_.front().whole_begin_ns + kClockError < g0) return;  // it has its own backlog
+    before = std::min(g0, host_.front().whole_begin_ns);
   }
-  HostPiece piece;
-  piece.begin_ns = piece.end_ns = g0;
-  piece.kind = HostPiece::Kind::kWaits;
-  piece.call = segment.ref;
-  piece.leaf = calls_.leaf(segment.ref, 0);
-  piece.grade = Grade::kC;
-  piece.thread = front.thread;
-  piece.whole_begin_ns = process_.calls[segment.ref].begin_ns;
-  piece.whole_end_ns = process_.calls[segment.ref].end_ns;
-  host_.insert(host_.begin(), piece);
+  const model::ThreadTimeline& thread = owner_.threads.threads[t];
+  for (size_t i = thread.last_before(before); i != model::ThreadTimeline::npos; --i) {
+    const model::Segment& segment = thread.segments[i];
+    if (segment.source != model::Source::kCall || segment.end_ns > g0 ||
+        segment.end_ns + kClockError < g0 || !calls_.waits(segment.ref)) {
+      return;
+    }
+    HostPiece piece;
+    piece.begin_ns = piece.end_ns = g0;
+    piece.kind = HostPiece::Kind::kWaits;
+    piece.call = segment.ref;
+    piece.leaf = calls_.leaf(segment.ref, 0);
+    piece.grade = Grade::kC;
+    piece.thread = t;
+    piece.whole_begin_ns = process_.calls[segment.ref].begin_ns;
+    piece.whole_end_ns = process_.calls[segment.ref].end_ns;
+    host_.insert(host_.begin(), piece);
+    if (i == 0) return;
+  }
 }
 
 uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& out) {
@@ -188,7 +195,13 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
   if (call.end_ns <= g0) {
     // Well ahead again: what follows is no wait's doing.
     if (g0 - call.end_ns > constants_.burst_ns) ahead_.reset();
-    wait_on_device(g0, end, o, call_index, out);
+    // An op that begins as soon after its launch as on an idle stream was not queued: the
+    // launch was under way, or the device's clock runs late.
+    if (g1 - call.begin_ns <= constants_.launch_latency_ns * 5 / 4) {
+      out.push_back(make_piece(g0, end, report::LAUNCH_LEAF, Grade::kB, call_index));
+    } else {
+      wait_on_device(g0, end, o, call_index, out);
+    }
     return finish();
   }
   const uint32_t thread =

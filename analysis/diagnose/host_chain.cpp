@@ -205,7 +205,14 @@ void HostChain::add_silent(uint32_t t, Ns begin_ns, Ns end_ns, bool in_burst, bo
 // over; kNone: nobody.
 uint32_t HostChain::hop_from(uint32_t from, Ns silent_begin_ns, Ns at_ns) const {
   uint32_t best = kNone;
-  Ns best_end = std::max(silent_begin_ns, at_ns - kHandOver);
+  // A thread that was off the CPU waited for whoever ran meanwhile, however long ago that
+  // one did something that is recorded (B2).
+  Ns best_end = at_ns - kHandOver;
+  if (silent_begin_ns != INT64_MIN && silent_begin_ns < best_end) {
+    const double share = cpu_share(owner_.threads.threads[from], silent_begin_ns, at_ns);
+    if (share >= 0 && share < 0.5) best_end = silent_begin_ns;
+  }
+  best_end = std::max(silent_begin_ns, best_end);
   for (uint32_t t = 0; t < owner_.threads.threads.size(); ++t) {
     const ThreadTimeline& thread = owner_.threads.threads[t];
     if (t == from || !thread.ran_work) continue;
