@@ -169,5 +169,29 @@ TEST(LoopTraps, OneRankOfSeveralCannotTellTransferFromWaiting) {
                           [](const auto& a) { return a.leaf == report::COMM_STRAGGLER; }));
 }
 
+// A clock of the device that runs 20 us late: .item() still is a wait, a launch a launch.
+TEST(LoopTraps, LateDeviceClockChangesNoCause) {
+  const auto scene = [](double late) {
+    Scene s;
+    double at = 0;
+    for (int i = 0; i < 60; ++i) {
+      s.step(at);
+      s.kernel(at + 0.006 + late, at + 5 + late, s.launch(at, at + 0.004));
+      const uint32_t c = s.copy_call(at + 0.010, at + 5.014, 4, trace::COPY_D2H);
+      s.copy(trace::COPY_D2H, trace::MEMORY_PAGEABLE, 4, at + 5.001 + late, at + 5.005 + late, c);
+      s.sync(at + 5.020, at + 5.022);
+      at += 8;  // 3 ms of work behind .item()
+    }
+    s.step(at);
+    return analyze(s.take()).diagnosis;
+  };
+  const Diagnosis exact = scene(0);
+  const Diagnosis late = scene(0.020);
+  EXPECT_EQ(exact.verdict, report::SYNC);
+  EXPECT_EQ(late.verdict, report::SYNC);
+  EXPECT_NEAR(static_cast<double>(leaf(late, report::SYNC_SCALAR)),
+              static_cast<double>(leaf(exact, report::SYNC_SCALAR)), 60 * 0.06e6);
+}
+
 }  // namespace
 }  // namespace idlescope::test
