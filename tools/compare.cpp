@@ -59,7 +59,7 @@ void add_compare(CLI::App& app, Selected& selected) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare",
-      "Say what a change did: step time, leaf by leaf, forecast beside measurement.\n"
+      "Say what a change did: step time, leaf by leaf, verdict then and now.\n"
       "\n"
       "  idlescope compare old-run new-run\n"
       "  idlescope compare old1 old2 old3 -- new1 new2 new3     repetitions decide");

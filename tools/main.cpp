@@ -1,4 +1,4 @@
-// idlescope: why is my GPU idle, what should I change, how much faster will it get?
+// idlescope: why is my GPU idle, what should I change, what can it bring at most?
 //
 // Chooses the subcommand and turns every outcome into an exit code (exit_codes.h).
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ using namespace idlescope;
 using namespace idlescope::tools;
 
 constexpr const char* kDescription =
-    "Why is my GPU idle, what should I change, and how much faster will it get?\n"
+    "Why is my GPU idle, what should I change, and what can it bring at most?\n"
     "\n"
     "  idlescope record -- python train.py   run a job, then say what holds it back\n"
     "  idlescope report                      the newest recording here, again";

@@ -68,7 +68,7 @@ std::string manual_page(const std::vector<DescribedCommand>& commands, const std
   std::string out =
       fmt::format(".TH IDLESCOPE 1 \"\" \"idlescope {}\" \"User Commands\"\n", version);
   out +=
-      ".SH NAME\nidlescope \\- why is my GPU idle, what to change, how much faster will it get\n";
+      ".SH NAME\nidlescope \\- why is my GPU idle, what to change, what it can bring at most\n";
   out += ".SH SYNOPSIS\n";
   for (const DescribedCommand& command : commands) {
     out += ".br\n.B idlescope " + command.name + "\n";
