@@ -55,6 +55,8 @@ class Shares:
 
 class Counters(harness.Scratch):
     python = None
+    seconds = 240  # the longest a job may take
+    rows = []  # (cause, Shares) of each job, for host_check.py
 
     def measured(self, cause, workers=1):
         if self.python is None:
@@ -69,13 +71,14 @@ class Counters(harness.Scratch):
         done = self.run_command(
             [self.python, JOB, cause, str(workers), data],
             env={"LD_PRELOAD": harness.LIBRARY, "IDLESCOPE_OUTPUT": self.path("out"),
-                 "IDLESCOPE_FRAMES": "0"}, timeout=240)
+                 "IDLESCOPE_FRAMES": "0"}, timeout=self.seconds)
         self.assertEqual(done.returncode, 0)
         self.assertNotIn(b"idlescope", done.stderr)  # PyTorch warns about many workers
         shares = Shares([t for t in trace_events.read_directory(self.path("out"))
                          if t.count("fetch")])
         if not shares.known:
             self.skipTest("this kernel gives no schedstat or no block counts")
+        self.rows.append((cause if workers == 1 else "%s, %d workers" % (cause, workers), shares))
         print("    %-12s %s" % (cause, shares))
         return shares
 

@@ -13,9 +13,13 @@ import trace_events
 
 # Starting Python and PyTorch anew for each worker takes seconds: left out unless asked for.
 SLOW = {"persistent_spawn", "persistent_iterable_spawn", "unbatched_spawn", "iterable_forkserver",
-        "persistent_forkserver"}
+        "persistent_forkserver", "persistent_iterable_forkserver", "unbatched_forkserver"}
 FULL = os.environ.get("IDLESCOPE_TEST_FULL") == "1"
 JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loader_job.py")
+
+# Cases whose test is not called like them.
+TEST_OF_CASE = {"collate_main": "own_collate_in_main", "two_at_once": "two_loaders_at_once",
+                "broken_off": "a_loop_that_is_left", "failing": "a_sample_that_raises"}
 
 
 class Recorded:
@@ -26,6 +30,20 @@ class Recorded:
         self.main = trace_events.main_of(traces).between(begin, end)
         started = {e.b for e in self.main.of("worker_started")}
         self.workers = [t for t in traces if t.role == "worker" and t.pid in started]
+
+    def counts(self):
+        """Events beside what PyTorch delivered, for tables."""
+        makers = self.workers or [self.main]
+        return {
+            "delivered": len(self.delivered),
+            "next": self.main.count("next"),
+            "fetch": sum(1 for t in makers for e in t.of("fetch") if e.a > 0),
+            "all fetches": sum(t.count("fetch") for t in makers),
+            "put": sum(t.count("put") for t in self.workers),
+            "workers": self.main.count("worker_started"),
+            "end": self.main.count("end"),
+            "shutdown": self.main.count("shutdown"),
+        }
 
 
 class LoaderEvents(harness.Scratch):
@@ -39,7 +57,8 @@ class LoaderEvents(harness.Scratch):
             self.runs[self.python] = self.run_job()
         cases, traces = self.runs[self.python]
         if name not in cases:
-            self.skipTest("slow: IDLESCOPE_TEST_FULL=1 runs it")
+            self.skipTest("no time: IDLESCOPE_TEST_FULL=1 runs it" if FULL else
+                          "slow: IDLESCOPE_TEST_FULL=1 runs it")
         if cases[name][2] is None:
             self.skipTest("not in this PyTorch")
         return Recorded(cases[name], traces)
@@ -47,7 +66,8 @@ class LoaderEvents(harness.Scratch):
     def run_job(self):
         done = self.run_command(
             [self.python, JOB] + ([] if FULL else ["-"] + sorted(SLOW)), timeout=600,
-            env={"LD_PRELOAD": harness.LIBRARY, "IDLESCOPE_OUTPUT": self.path("out")})
+            env={"LD_PRELOAD": harness.LIBRARY, "IDLESCOPE_OUTPUT": self.path("out"),
+                 "LOADER_JOB_SECONDS": os.environ.get("LOADER_JOB_SECONDS", "500")})
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         self.assertNotIn(b"idlescope", done.stderr)
         return json.loads(done.stdout), trace_events.read_directory(self.path("out"))
@@ -175,8 +195,14 @@ class LoaderEvents(harness.Scratch):
         got = self.worker_case("unbatched_fork", loaders=1, epochs=1)
         self.assertTrue(all(e.a == 1 for t in got.workers for e in t.of("fetch")))
 
+    def test_persistent_iterable_forkserver(self):
+        self.worker_case("persistent_iterable_forkserver", loaders=1, epochs=2)
+
     def test_unbatched_spawn(self):
         self.worker_case("unbatched_spawn", loaders=1, epochs=1)
+
+    def test_unbatched_forkserver(self):
+        self.worker_case("unbatched_forkserver", loaders=1, epochs=1)
 
     def test_map_main(self):
         self.main_case("map_main", epochs=2, fetches_per_epoch=6)

@@ -2,7 +2,8 @@
 
 Each case iterates over one or more loaders. For each: [begin, end, pids], with times of
 CLOCK_MONOTONIC in ns and the process that made each delivered batch (0: next() raised).
-Arguments: names of cases; none: all; after a "-": all but these.
+Arguments: names of cases; none: all; after a "-": all but these. LOADER_JOB_SECONDS: no case
+begins after so many seconds.
 """
 
 import json
@@ -125,7 +126,10 @@ def main():
     if unwanted:
         wanted = []
     done = {}
+    end = time.monotonic() + float(os.environ.get("LOADER_JOB_SECONDS", "1e9"))
     for name, run in cases():
+        if time.monotonic() > end:
+            break
         if (not wanted or name in wanted) and name not in unwanted:
             begin = time.monotonic_ns()
             pids = run()

@@ -3,101 +3,29 @@ of workers at random moments; short-lived processes; small disks and limits."""
 
 import glob
 import os
-import random
 import resource
-import signal
-import subprocess
-import time
 import unittest
 
 import harness
+import killed_job
 import trace_events
-
-# A job that tells, in a shared mapping, how many next() returned and how many fetches of each
-# worker returned: what the recording must hold when the process is killed at any moment.
-KILL_JOB = r"""
-import mmap, os, struct, sys, torch
-from torch.utils.data import DataLoader, Dataset, get_worker_info
-counts = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 4096)
-class Numbers(Dataset):
-    def __len__(self):
-        return 1000000
-    def __getitem__(self, index):
-        worker = get_worker_info().id
-        at = 8 + 8 * worker
-        # The fetch before this one has returned: batches of one sample.
-        done = struct.unpack_from("q", counts, at)[0]
-        struct.pack_into("q", counts, at, done + 1)
-        return torch.tensor(index)
-if __name__ == "__main__":
-    delivered = 0
-    for _ in DataLoader(Numbers(), batch_size=1, num_workers=2):
-        delivered += 1
-        struct.pack_into("q", counts, 0, delivered)
-"""
 
 
 class Killed(harness.Scratch):
     python = None
-    # IDLESCOPE_KILLS=200 for the full run.
-    kills = int(os.environ.get("IDLESCOPE_KILLS", "6"))
+    # IDLESCOPE_KILLS=200 for the full run, or host_check.py.
+    kills = int(os.environ.get("IDLESCOPE_KILLS", str(len(killed_job.MOMENTS))))
 
     def test_kill_at_random_moments(self):
         if self.python is None:
             self.skipTest("no Python with PyTorch")
-        self.write("job.py", KILL_JOB)
-        rng = random.Random(4)
         for number in range(self.kills):
-            with self.subTest(number=number):
-                self.kill_once(rng, "out%d" % number, worker=number % 3 == 2)
-
-    def kill_once(self, rng, out, worker):
-        counts = self.path("counts")
-        with open(counts, "wb") as file:
-            file.write(b"\0" * 4096)
-        job = subprocess.Popen(
-            [self.python, self.path("job.py"), counts], cwd=self.folder,
-            env=harness.clean_environment({"LD_PRELOAD": harness.LIBRARY,
-                                           "IDLESCOPE_OUTPUT": self.path(out)}),
-            stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            deadline = time.monotonic() + 120
-            while self.said(counts)[0] == 0:
-                self.assertIsNone(job.poll())
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.005)
-            time.sleep(rng.random() * 0.2)
-            victim = job.pid
-            if worker:
-                with open("/proc/%d/task/%d/children" % (job.pid, job.pid)) as file:
-                    victim = int(file.read().split()[0])
-            os.kill(victim, signal.SIGKILL)
-            job.wait(timeout=120)
-            time.sleep(0.1)
-        finally:
-            try:
-                os.killpg(job.pid, signal.SIGKILL)  # workers outlive a killed main process
-            except ProcessLookupError:
-                pass
-        delivered, fetches = self.said(counts)
-        traces = trace_events.read_directory(self.path(out))
-        main = trace_events.main_of(traces)
-        # next() returns after its event is committed, so what the job counted is in the file.
-        self.assertGreaterEqual(main.count("next"), delivered)
-        self.assertLessEqual(main.count("next"), delivered + 1)
-        numbers = {e.b: e.a for e in main.of("worker_started")}
-        for trace in traces:
-            if trace.pid not in numbers:
-                continue
-            begun = fetches[numbers[trace.pid]]
-            self.assertGreaterEqual(trace.count("fetch"), begun - 1)
-            self.assertLessEqual(trace.count("fetch"), begun)
-
-    def said(self, path):
-        with open(path, "rb") as file:
-            data = file.read(24)
-        numbers = [int.from_bytes(data[i:i + 8], "little", signed=True) for i in (0, 8, 16)]
-        return numbers[0], numbers[1:]
+            with self.subTest(number=number, moment=killed_job.MOMENTS[
+                    number % len(killed_job.MOMENTS)]):
+                outcome = killed_job.kill_once(
+                    self.python, harness.LIBRARY, self.path("kill%d" % number), number, seed=4,
+                    program=harness.BIN)
+                self.assertEqual(outcome.lost, [])
 
 
 SMALL_JOB = """
