@@ -51,6 +51,16 @@ struct UsagePage {
   std::atomic<uint64_t> stopped;
 };
 
+// Room for the whole page. Where fallocate is not known (FUSE, NFS 3, ramfs), zeros behind the
+// counters make it: they touch no count of another process, and no byte is left unwritten in
+// the counters' block, whose first store would need room then (SIGBUS).
+bool reserve_usage(int descriptor) {
+  const int error = allocate_range(descriptor, 0, kUsageBytes);
+  if (error != EOPNOTSUPP && error != ENOSYS) return error == 0;
+  static const uint8_t kZeros[kUsageBytes - sizeof(UsagePage)] = {};
+  return write_all_at(descriptor, kZeros, sizeof kZeros, sizeof(UsagePage)) == 0;
+}
+
 UsagePage* map_usage(const char* directory, const char* host) {
   char path[kMaxPathBytes];
   const int length = snprintf(path, sizeof path, "%s/%s.usage", directory, host);
@@ -59,7 +69,7 @@ UsagePage* map_usage(const char* directory, const char* host) {
   const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return nullptr;
   void* memory = MAP_FAILED;
-  if (allocate_range(descriptor, 0, kUsageBytes) == 0) {
+  if (reserve_usage(descriptor)) {
     memory = mmap(nullptr, kUsageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   }
   close(descriptor);

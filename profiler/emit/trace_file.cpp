@@ -149,7 +149,7 @@ HostChunk* make_chunk_locked(int descriptor) {
   const uint64_t begin = file.end_bytes;
   const uint32_t capacity =
       (file.next_chunk_bytes - static_cast<uint32_t>(chunk_prefix_bytes(begin))) /
-      sizeof(HostRecord);
+      static_cast<uint32_t>(sizeof(HostRecord));
   const size_t packet_bytes = chunk_packet_bytes(begin, capacity);
   if (!may_grow(packet_bytes)) return nullptr;
 

@@ -60,6 +60,12 @@ const char* reason_text(int error, char* out, size_t capacity) {
       return "the file was replaced";
     case EIO:
       return "input/output error";
+    case ENOTCONN:
+    case ESHUTDOWN:
+    case ETIMEDOUT:
+      return "the file system does not answer";
+    case EPERM:
+      return "not permitted";
     default:
       snprintf(out, capacity, "error %d", error);
       return out;

@@ -35,8 +35,8 @@ TEST(ComplainTest, OneLineAProcess) {
   complain_once("output-failed", values, 2);
   complain_once("disk-full", values, 2);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "idlescope: [output-failed] cannot write /x/y: permission denied; nothing is recorded "
-            "in this process\n");
+            "idlescope: [output-failed] cannot write /x/y: permission denied; this process records "
+            "nothing more, the job goes on\n");
 }
 
 }  // namespace
