@@ -1,6 +1,7 @@
 """A job of the tests: loaders of other packages and the pin-memory thread. Arguments: case
 names. Prints the number of batches of each, null where the package is missing."""
 
+import importlib
 import json
 import os
 import queue
@@ -49,9 +50,42 @@ def webdataset():
 
 
 def foreign():
-    # A package of the name of NVIDIA DALI's with an iterator class of the same name.
-    import nvidia.dali.plugin.pytorch as dali
-    return sum(1 for _ in dali.DALIGenericIterator(5))
+    # A stand-in of the test's: a module and an iterator class with another library's names.
+    name, iterator = os.environ["FOREIGN_ITERATOR"].rsplit(".", 1)
+    cls = getattr(importlib.import_module(name), iterator)
+    out = 0
+    for _ in cls(5):
+        out += 1
+    return out
+
+
+def tensorflow():
+    import tensorflow as tf
+    out = 0
+    for _ in tf.data.Dataset.range(10).batch(2):
+        out += 1
+    return out
+
+
+def jax():
+    # JAX has no loader of its own; its users take PyTorch's.
+    import jax.numpy
+    out = 0
+    for batch in DataLoader(Numbers(), batch_size=2):
+        jax.numpy.asarray(batch.numpy()).sum().block_until_ready()
+        out += 1
+    return out
+
+
+def grain():
+    import grain.python as grain
+    loader = grain.DataLoader(
+        data_source=range(12), operations=[grain.Batch(2)],
+        sampler=grain.SequentialSampler(num_records=12, shard_options=grain.NoSharding()))
+    out = 0
+    for _ in loader:
+        out += 1
+    return out
 
 
 def pin():

@@ -1,19 +1,26 @@
-"""Loaders beside torch.utils.data.DataLoader: StatefulDataLoader, WebLoader, torchdata.nodes,
-DALI by name; the pin-memory thread."""
+"""Loaders beside torch.utils.data.DataLoader: StatefulDataLoader, WebLoader, torchdata.nodes;
+DALI, ffcv, tf.data, grain by name (stand-ins, and the real ones where they are installed); JAX in
+the same process; the pin-memory thread."""
 
 import json
 import os
+import tempfile
 import unittest
 
 import harness
 import trace_events
 
 JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "other_loaders_job.py")
-# A package with the names of DALI's.
-DALI = """
-class _DaliBaseIterator:
-    pass
-class DALIGenericIterator(_DaliBaseIterator):
+# Iterators of other libraries: module, class, the name that is said of them.
+FOREIGN = (
+    ("nvidia.dali.plugin.base_iterator", "_DaliBaseIterator", "nvidia.dali"),
+    ("nvidia.dali.plugin.pytorch", "DALIGenericIterator", "nvidia.dali"),
+    ("ffcv.loader.epoch_iterator", "EpochIterator", "ffcv"),
+    ("tensorflow.python.data.ops.iterator_ops", "OwnedIterator", "tf.data"),
+    ("grain._src.python.data_loader", "DataLoaderIterator", "grain"),
+)
+STAND_IN = """
+class %s:
     def __init__(self, count):
         self.count = count
     def __iter__(self):
@@ -29,19 +36,20 @@ class DALIGenericIterator(_DaliBaseIterator):
 class OtherLoaders(harness.Scratch):
     python = None
 
-    def recorded(self, name, path=""):
+    def recorded(self, name, path="", **env):
         if self.python is None:
             self.skipTest("no Python with PyTorch")
+        output = tempfile.mkdtemp(dir=self.folder)
         extra = os.environ.get("IDLESCOPE_TEST_PACKAGES", "")  # torchdata, webdataset
         done = self.run_command(
             [self.python, JOB, name],
-            env={"LD_PRELOAD": harness.LIBRARY, "IDLESCOPE_OUTPUT": self.path("out"),
+            env={**env, "LD_PRELOAD": harness.LIBRARY, "IDLESCOPE_OUTPUT": output,
                  "PYTHONPATH": ":".join(p for p in (path, extra) if p)}, timeout=240)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         count = json.loads(done.stdout)[name]
         if count is None:
             self.skipTest("the package is not installed")
-        traces = trace_events.read_directory(self.path("out"))
+        traces = trace_events.read_directory(output)
         main = next(t for t in traces if t.role == "main")
         return count, main, [t for t in traces if t.role == "worker"]
 
@@ -66,17 +74,41 @@ class OtherLoaders(harness.Scratch):
         self.assertEqual([main.names[e.a] for e in main.of("unseen")], ["torchdata.nodes"])
         self.assertEqual(main.count("next"), count)
 
-    def test_dali_is_said_by_name(self):
-        for folder in ("nvidia", "nvidia/dali", "nvidia/dali/plugin"):
-            os.makedirs(self.path("packages", folder), exist_ok=True)
-            self.write("packages/%s/__init__.py" % folder, "")
-        self.write("packages/nvidia/dali/plugin/pytorch.py", DALI)
-        count, main, _ = self.recorded("foreign", path=self.path("packages"))
-        self.assertEqual(count, 5)
-        self.assertEqual([main.names[e.a] for e in main.of("unseen")], ["nvidia.dali"])
-        self.assertEqual([e.batch for e in main.of("next")], list(range(5)))
+    def check_foreign(self, main, count, name):
+        """Said by name, each batch once, with the line of the job's own loop; no fetch and no
+        other host code is claimed for it."""
+        self.assertEqual([main.names[e.a] for e in main.of("unseen")], [name])
+        self.assertEqual([e.batch for e in main.of("next")], list(range(count)))
         self.assertEqual(main.count("end"), 1)
+        self.assertEqual(main.count("fetch"), 0)
         self.assertIn("other_loaders_job.py:", main.names[main.of("site")[0].a])
+
+    def test_stand_ins_are_said_by_name(self):
+        for number, (module, iterator, name) in enumerate(FOREIGN):
+            with self.subTest(module=module):
+                packages = self.path("packages%d" % number)
+                folders = module.split(".")[:-1]
+                os.makedirs(os.path.join(packages, *folders))
+                for depth in range(1, len(folders) + 1):
+                    self.write(os.path.join(packages, *folders[:depth], "__init__.py"), "")
+                self.write(os.path.join(packages, *module.split(".")) + ".py", STAND_IN % iterator)
+                count, main, _ = self.recorded("foreign", path=packages,
+                                               FOREIGN_ITERATOR=module + "." + iterator)
+                self.assertEqual(count, 5)
+                self.check_foreign(main, count, name)
+
+    def test_tensorflow(self):
+        count, main, _ = self.recorded("tensorflow")
+        self.check_foreign(main, count, "tf.data")
+
+    def test_grain(self):
+        count, main, _ = self.recorded("grain")
+        self.check_foreign(main, count, "grain")
+
+    def test_jax_beside_a_dataloader(self):
+        count, main, _ = self.recorded("jax")
+        self.assertEqual((count, main.count("next"), main.count("fetch")), (6, 6, 6))
+        self.assertEqual(main.of("unseen"), [])
 
     def test_pin_memory_thread(self):
         count, main, _ = self.recorded("pin")
