@@ -3,7 +3,7 @@ for a long time, holds no more memory, descriptors, mappings and threads at the 
 the middle; neither does the launcher beside it, nor a worker that lives on. The same job runs
 without the library at the same time, so that what PyTorch itself accumulates is known.
 
-IDLESCOPE_SOAK_SECONDS=900 for the long form; CI runs 25 seconds.
+IDLESCOPE_SOAK_SECONDS=900 for the long form; CI runs 15 seconds.
 """
 
 import json
@@ -14,7 +14,7 @@ import unittest
 
 import harness
 
-SECONDS = float(os.environ.get("IDLESCOPE_SOAK_SECONDS", "25"))
+SECONDS = float(os.environ.get("IDLESCOPE_SOAK_SECONDS", "15"))
 JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "soak_job.py")
 RESIDENT = ("RssAnon", "RssFile", "RssShmem")
 
