@@ -1,6 +1,7 @@
 #include "analysis/diagnose/device_pass.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/diagnose/gap_evidence.h"
 #include "analysis/diagnose/gap_split.h"
@@ -33,7 +34,7 @@ class Accountant : public StateSink {
     pass_.ledger->add(piece);
     charge(piece);
     if (piece.op != kNone && pass_.ledger->covers(piece.begin_ns, piece.end_ns)) {
-      pass_.exposed[process_.ops[piece.op].descriptor] += piece.length_ns();
+      pass_.waited_for[process_.ops[piece.op].descriptor] += piece.length_ns();
     }
   }
 
@@ -55,7 +56,7 @@ class Accountant : public StateSink {
 
   void coincident(uint32_t op, Ns begin_ns, Ns end_ns) override {
     if (pass_.ledger->covers(begin_ns, end_ns)) {
-      pass_.exposed[process_.ops[op].descriptor] += end_ns - begin_ns;
+      pass_.waited_for[process_.ops[op].descriptor] += end_ns - begin_ns;
     }
   }
 
@@ -160,17 +161,26 @@ std::vector<model::DeviceStep> choose_spans(const model::DeviceSteps& steps, boo
 }  // namespace
 
 DevicePass run_device_pass(const model::Model& model, uint32_t d) {
+  bool window_only = false;
+  std::vector<model::DeviceStep> spans = choose_spans(model.device_steps[d], window_only);
+  DevicePass pass = run_device_pass(model, d, std::move(spans));
+  pass.window_only = window_only;
+  return pass;
+}
+
+DevicePass run_device_pass(const model::Model& model, uint32_t d,
+                           std::vector<model::DeviceStep> analysed) {
   const model::DeviceTimeline& device = model.devices[d];
   const read::Process& process = model.process_of(device);
   DevicePass pass;
   pass.device = d;
   pass.constants = measure_constants(model, device);
-  pass.spans = choose_spans(model.device_steps[d], pass.window_only);
+  pass.spans = std::move(analysed);
   std::vector<LedgerSpan> spans;
   for (const model::DeviceStep& step : pass.spans) spans.push_back({step.begin_ns, step.end_ns});
   pass.ledger = std::make_unique<Ledger>(std::move(spans));
   pass.call_cost.assign(process.call_descriptors.size(), 0);
-  pass.exposed.assign(process.op_descriptors.size(), 0);
+  pass.waited_for.assign(process.op_descriptors.size(), 0);
 
   const CallLeaf calls(model, device, pass.constants);
   GapSplit gaps(model, device, pass.constants, calls);

@@ -23,9 +23,9 @@ struct DevicePass {
   bool window_only = false;
   std::unique_ptr<Ledger> ledger;
   HiddenTime hidden;
-  std::vector<Ns> call_cost;  // device time charged, per call descriptor
-  std::vector<Ns> exposed;    // per op descriptor: copy and comm time without compute beside it
-  std::vector<Gap> gaps;      // the longest, longest first
+  std::vector<Ns> call_cost;   // device time charged, per call descriptor
+  std::vector<Ns> waited_for;  // per op descriptor: copy and comm time that is the copy's own
+  std::vector<Gap> gaps;       // the longest, longest first
   Ns longest_unexplained_queue_ns = 0;
   uint64_t unjoined = 0;
   uint64_t ops = 0;          // in spans
@@ -33,6 +33,9 @@ struct DevicePass {
 };
 
 DevicePass run_device_pass(const model::Model& model, uint32_t device);
+// Of other spans than the steady ones.
+DevicePass run_device_pass(const model::Model& model, uint32_t device,
+                           std::vector<model::DeviceStep> spans);
 
 // Causes of one stretch, for drawing: the same attribution again.
 std::vector<GapPiece> causes_between(const model::Model& model, const DevicePass& pass, Ns begin_ns,

@@ -127,6 +127,43 @@ void summarize_launching(const model::Model& model, const DevicePass& pass, Devi
                      out.median_lead_ns < 2 * pass.constants.launch_latency_ns + recording;
 }
 
+// Per op descriptor: time of copies and memsets with no compute at the same time, whatever it
+// is charged to.
+std::vector<Ns> exposed_copies(const model::Model& model, const model::DeviceTimeline& device,
+                               const DevicePass& pass) {
+  const read::Process& process = model.process_of(device);
+  const model::ProcessModel& owner = model.processes[device.process];
+  struct Span {
+    Ns begin_ns, end_ns;
+  };
+  std::vector<Span> compute;  // merged, in time order
+  for (const uint32_t i : device.ops) {
+    const read::Op& op = process.ops[i];
+    if (owner.work[op.descriptor] != Work::kCompute) continue;
+    if (!compute.empty() && op.begin_ns <= compute.back().end_ns) {
+      compute.back().end_ns = std::max(compute.back().end_ns, op.end_ns);
+    } else {
+      compute.push_back({op.begin_ns, op.end_ns});
+    }
+  }
+  std::vector<Ns> exposed(process.op_descriptors.size(), 0);
+  SpanCursor cursor(pass.spans);
+  for (const uint32_t i : device.ops) {
+    const read::Op& op = process.ops[i];
+    const trace::OpKind kind = process.op_descriptors[op.descriptor].kind;
+    if (kind != trace::OP_MEMCPY && kind != trace::OP_MEMSET) continue;
+    if (!cursor.inside(op.begin_ns)) continue;
+    Ns alone = op.end_ns - op.begin_ns;
+    auto it = std::partition_point(compute.begin(), compute.end(),
+                                   [&](const Span& s) { return s.end_ns <= op.begin_ns; });
+    for (; it != compute.end() && it->begin_ns < op.end_ns; ++it) {
+      alone -= std::min(it->end_ns, op.end_ns) - std::max(it->begin_ns, op.begin_ns);
+    }
+    exposed[op.descriptor] += alone;
+  }
+  return exposed;
+}
+
 }  // namespace
 
 DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pass,
@@ -158,6 +195,7 @@ DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pa
   SpanCursor cursor(pass.spans);
   double rated_ns = 0;
   double fill_ns = 0;
+  double opaque_ns = 0;
   for (const uint32_t i : device.ops) {
     const read::Op& op = process.ops[i];
     if (owner.work[op.descriptor] != Work::kCompute || !cursor.inside(op.begin_ns)) continue;
@@ -165,6 +203,9 @@ DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pa
     const KernelFill& fill = rated[op.descriptor];
     ++out.kernels;
     out.kernel_sum_ns += length;
+    if (process.op_descriptors[op.descriptor].kind == trace::OP_GRAPH) {
+      opaque_ns += static_cast<double>(length);
+    }
     if (length < 2 * pass.constants.launch_latency_ns) out.tiny_ns += length;
     if (fill.fp32_matrix) out.fp32_matrix_ns += length;
     if (fill.fill < 0) continue;
@@ -178,6 +219,9 @@ DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pa
     }
   }
   if (rated_ns > 0) out.fill = fill_ns / rated_ns;
+  if (out.kernel_sum_ns > 0) {
+    out.opaque_share = opaque_ns / static_cast<double>(out.kernel_sum_ns);
+  }
   if (out.kernel_sum_ns > 0) out.rated_share = rated_ns / static_cast<double>(out.kernel_sum_ns);
   out.kernel_drift = kernel_drift(model, pass);
   summarize_launching(model, pass, out);
@@ -208,6 +252,7 @@ DeviceTables tabulate_device(const model::Model& model, const DevicePass& pass) 
     if (length < 2 * pass.constants.launch_latency_ns) sum.tiny += length;
   }
 
+  const std::vector<Ns> exposed = exposed_copies(model, device, pass);
   std::map<std::string, KernelSummary> kernels;
   std::map<std::string, CopySummary> copies;
   struct FillSum {
@@ -226,7 +271,8 @@ DeviceTables tabulate_device(const model::Model& model, const DevicePass& pass) 
       copy.count += sums[d].count;
       copy.bytes += sums[d].count * descriptor.bytes;
       copy.total_ns += sums[d].total;
-      copy.exposed_ns += pass.exposed[d];
+      copy.exposed_ns += exposed[d];
+      copy.charged_ns += pass.waited_for[d];
       if (descriptor.bytes < (64u << 10)) copy.small_ns += total;
       continue;
     }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/diagnose/collectives.h"
 #include "analysis/diagnose/device_pass.h"
 #include "analysis/diagnose/device_summary.h"
 #include "analysis/diagnose/evidence.h"
 #include "analysis/diagnose/leaves.h"
 #include "analysis/diagnose/loader_summary.h"
 #include "analysis/diagnose/not_it.h"
+#include "analysis/diagnose/phases.h"
 #include "analysis/diagnose/ranks.h"
 #include "analysis/diagnose/run_ledger.h"
 #include "analysis/diagnose/run_verdict.h"
@@ -289,6 +291,8 @@ Diagnosis diagnose(const model::Model& model) {
   out.kernels = std::move(tables.kernels);
   out.copies = std::move(tables.copies);
   out.calls = std::move(tables.calls);
+  out.collectives = summarize_collectives(model, passes, best);
+  complete_phases(model, device.pass, device.shares, out.phases);
   out.gaps = device.pass.gaps;
   place_gaps(best, out.gaps, out.step_points);
   out.timelines = draw_timelines(model, device.pass, out.gaps);

@@ -131,6 +131,8 @@ struct CopySummary {
   uint64_t bytes = 0;
   Ns total_ns = 0;
   Ns exposed_ns = 0;    // of those ns, with no compute at the same time
+  Ns charged_ns = 0;    // of those, charged to the copy itself (BUSY_COPY_EXPOSED, BUSY_MEM) or
+                        // to nothing of its own; the rest is charged to the call
   double small_ns = 0;  // of copies of less than 64 KiB
 };
 
@@ -175,6 +177,7 @@ struct DeviceDiagnosis {
   Ns median_launch_call_ns = 0;
   Ns median_lead_ns = 0;       // how far the host runs ahead
   double ops_in_graphs = 0;    // share of ops that graph launches started
+  double opaque_share = 0;     // of kernel_sum_ns: graphs recorded as one op each
   bool launch_bound = false;   // after subtracting the recording cost
   bool back_pressure = false;  // launch calls are long because the queue is full
   bool shared_with_other_process = false;
@@ -211,10 +214,28 @@ struct StepPoint {
 };
 
 struct Phase {
-  std::string name;  // "train", "evaluation"
-  uint64_t steps = 0;
+  std::string name;    // "train", "evaluation"
+  uint64_t steps = 0;  // of an evaluation: batches
   Ns total_ns = 0;
   Ns mean_step_ns = 0;
+  // Of the part inside windows, on the chosen device.
+  Ns window_ns = 0;  // 0: no window saw this phase
+  double busy_share = 0;
+  std::vector<LeafTime> leaves;
+  std::vector<VerdictShare> verdict_shares;  // largest first
+};
+
+// One kind of collective on the chosen device, in the analysed spans.
+struct CollectiveSummary {
+  std::string name;
+  uint32_t ranks = 0;
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // sum of message sizes
+  Ns total_ns = 0;     // waiting for late ranks included
+  Ns transfer_ns = 0;  // of the rank that waited least each time
+  double alg_gb_per_s = 0;
+  double bus_gb_per_s = 0;
+  bool one_rank = false;  // nobody knows how long this rank waited
 };
 
 // A stall of the whole job (RUN ledger).
@@ -420,7 +441,8 @@ struct Diagnosis {
   std::vector<KernelSummary> kernels;  // of the chosen device, by total time
   std::vector<CopySummary> copies;
   std::vector<CallSummary> calls;
-  std::vector<NotIt> not_it;  // candidates, by host time
+  std::vector<CollectiveSummary> collectives;  // by bytes
+  std::vector<NotIt> not_it;                   // candidates, by host time
   std::vector<Timeline> timelines;
   std::vector<Abstention> abstentions;
   std::vector<Statement> limits;

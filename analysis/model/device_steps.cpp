@@ -150,7 +150,12 @@ void select_steady(std::vector<DeviceStep>& steps, const StepTrack& track, Ns st
   for (size_t i = 0; i < steps.size(); ++i) {
     const DeviceStep& step = steps[i];
     if (step.begin_ns < steady_from_ns) continue;
-    if (track.in_evaluation(step.begin_ns, step.end_ns)) continue;
+    // By when the step was launched: the device may be behind.
+    const size_t h = step.host_step;
+    const bool launched = !track.on_device && h + 1 < track.boundaries.size();
+    const Ns from = launched ? track.boundaries[h] : step.begin_ns;
+    const Ns to = launched ? track.boundaries[h + 1] : step.end_ns;
+    if (track.in_evaluation(from, to)) continue;
     candidates.push_back(i);
     durations.push_back(step.duration_ns());
   }

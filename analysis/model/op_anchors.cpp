@@ -1,15 +1,14 @@
 #include "analysis/model/op_anchors.h"
 
 #include <algorithm>
-#include <bit>
-#include <cctype>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
-#include "analysis/model/device_steps.h"
+#include "analysis/model/launch_order.h"
+#include "analysis/model/rhythm_anchors.h"
 #include "analysis/model/steady_part.h"
+#include "analysis/model/step_shapes.h"
 
 namespace idlescope::model {
 namespace {
@@ -18,78 +17,6 @@ constexpr double kBreak = 0.25;    // of the typical large distance
 constexpr double kEnough = 0.6;    // confidence below gives no steps
 constexpr double kCoverage = 0.7;  // of the sequence, for count mode
 constexpr size_t kMinimumSteps = 3;
-
-struct Launched {
-  Ns launch_ns;
-  uint32_t token;
-  uint32_t thread;
-  bool optimizer;
-  bool graph;
-  uint64_t ops = 1;  // of a graph launch: its nodes
-};
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-// Ops in launch order; all nodes of one graph launch are one token.
-std::vector<Launched> launch_order(const read::Recording& recording, const read::Process& process,
-                                   const DeviceTimeline& device, bool on_device) {
-  std::map<std::tuple<int, std::string, int, uint32_t>, uint32_t> ids;
-  std::vector<uint32_t> token_of(process.op_descriptors.size(), kNone);
-  std::vector<bool> optimizer(process.op_descriptors.size(), false);
-  for (size_t d = 0; d < process.op_descriptors.size(); ++d) {
-    const read::OpDescriptor& op = process.op_descriptors[d];
-    const std::string& name = recording.strings[op.name];
-    std::string family;
-    int size = 0;
-    if (op.graph_id != 0 || op.kind == trace::OP_GRAPH) {
-      family = "graph";
-    } else if (op.kind == trace::OP_KERNEL) {
-      family = kernel_family(name);
-      const uint64_t blocks = uint64_t{op.grid[0]} * op.grid[1] * op.grid[2];
-      size = static_cast<int>(std::bit_width(blocks));
-      optimizer[d] = is_optimizer_kernel(name);
-    } else {
-      size = static_cast<int>(std::bit_width(op.bytes)) * 8 + op.copy_kind;
-    }
-    const auto key = std::make_tuple(static_cast<int>(op.kind), family, size, op.graph_id);
-    token_of[d] = ids.try_emplace(key, static_cast<uint32_t>(ids.size())).first->second;
-  }
-  std::vector<Launched> order;
-  order.reserve(device.ops.size());
-  std::vector<Ns> launches;
-  for (const uint32_t i : device.ops) launches.push_back(process.ops[i].begin_ns);
-  for (const WindowSpan& window : device.windows) {
-    if (on_device) break;
-    const std::vector<Ns> part = launch_times(process, device, window);
-    std::copy(part.begin(), part.end(), launches.begin() + static_cast<ptrdiff_t>(window.first));
-  }
-  uint32_t previous_graph_call = kNone;
-  for (size_t at = 0; at < device.ops.size(); ++at) {
-    const read::Op& op = process.ops[device.ops[at]];
-    const read::OpDescriptor& descriptor = process.op_descriptors[op.descriptor];
-    const bool graph = descriptor.graph_id != 0 || descriptor.kind == trace::OP_GRAPH;
-    if (graph) {
-      if (op.call != kNone && op.call == previous_graph_call) {
-        ++order.back().ops;
-        continue;
-      }
-      previous_graph_call = op.call;
-    }
-    uint32_t thread = 0;
-    if (op.call != kNone) {
-      thread = process.call_descriptors[process.calls[op.call].descriptor].thread_id;
-    }
-    order.push_back(
-        {launches[at], token_of[op.descriptor], thread, optimizer[op.descriptor], graph, 1});
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Launched& a, const Launched& b) { return a.launch_ns < b.launch_ns; });
-  return order;
-}
 
 struct Anchor {
   const char* name = "none";
@@ -114,16 +41,39 @@ void measure(Anchor& anchor, size_t length) {
   anchor.coverage = std::min(1.0, span / static_cast<double>(length));
 }
 
+// The largest distance between two clusters of one step each. Where few distances are much
+// larger than many others that are no neighbours, something lies between those steps
+// (evaluation, another phase).
+size_t largest_of_steps(std::vector<size_t> distances) {
+  constexpr size_t kNeighbours = 8;
+  std::sort(distances.begin(), distances.end());
+  size_t largest = distances.back();
+  while (true) {
+    const auto edge = std::partition_point(distances.begin(), distances.end(), [&](size_t d) {
+      return static_cast<double>(d) <= kBreak * static_cast<double>(largest);
+    });
+    if (edge == distances.begin() || *(edge - 1) <= kNeighbours) return largest;
+    const size_t below = *(edge - 1);
+    const auto next = std::partition_point(distances.begin(), edge, [&](size_t d) {
+      return static_cast<double>(d) <= kBreak * static_cast<double>(below);
+    });
+    if (edge - next <= distances.end() - edge) return largest;
+    largest = below;
+    distances.erase(edge, distances.end());
+  }
+}
+
 // First positions of clusters: a cluster ends where the next occurrence is far.
-std::vector<size_t> cluster(const std::vector<size_t>& positions) {
+std::vector<size_t> cluster(const std::vector<size_t>& positions, bool phases = false) {
   if (positions.size() < 2) return positions;
   std::vector<size_t> distances;
   for (size_t i = 1; i < positions.size(); ++i)
     distances.push_back(positions[i] - positions[i - 1]);
-  const size_t largest = *std::max_element(distances.begin(), distances.end());
+  const size_t largest =
+      phases ? largest_of_steps(distances) : *std::max_element(distances.begin(), distances.end());
   std::vector<int64_t> large;
   for (const size_t d : distances) {
-    if (static_cast<double>(d) > kBreak * static_cast<double>(largest)) {
+    if (d <= largest && static_cast<double>(d) > kBreak * static_cast<double>(largest)) {
       large.push_back(static_cast<int64_t>(d));
     }
   }
@@ -142,7 +92,7 @@ Anchor optimizer_anchor(const std::vector<Launched>& order) {
   for (size_t i = 0; i < order.size(); ++i) {
     if (order[i].optimizer) positions.push_back(i);
   }
-  anchor.starts = cluster(positions);
+  anchor.starts = cluster(positions, true);
   measure(anchor, order.size());
   return anchor;
 }
@@ -192,15 +142,25 @@ Anchor graph_anchor(const std::vector<Launched>& order) {
   // A step captured again for each shape is many graphs of about the same size.
   const bool one = 2 * most >= all;
   if (!one && 2 * in_graphs < all) return anchor;
+  // Recorded as a whole, a graph shows its length and not its nodes.
+  const bool whole = std::all_of(order.begin(), order.end(), [](const Launched& launched) {
+    return !launched.graph || launched.ops == 1;
+  });
+  const auto size = [&](const Launched& launched) {
+    return whole ? launched.device_ns : static_cast<int64_t>(launched.ops);
+  };
   std::vector<int64_t> sizes;
   for (const Launched& launched : order) {
-    if (launched.graph) sizes.push_back(static_cast<int64_t>(launched.ops));
+    if (launched.graph) sizes.push_back(size(launched));
   }
-  const auto typical = static_cast<uint64_t>(median(sizes));
+  const int64_t typical = median(sizes);
+  const auto like = [&](int64_t n) { return 4 * n >= 3 * typical && 3 * n <= 4 * typical; };
+  // Graphs of all sizes are pieces of steps.
+  const auto alike = static_cast<size_t>(std::count_if(sizes.begin(), sizes.end(), like));
+  if (!one && 5 * alike < 4 * sizes.size()) return anchor;
   for (size_t i = 0; i < order.size(); ++i) {
     if (!order[i].graph) continue;
-    const bool like = 4 * order[i].ops >= 3 * typical && 3 * order[i].ops <= 4 * typical;
-    if (one ? ops[order[i].token] == most : like) anchor.starts.push_back(i);
+    if (one ? ops[order[i].token] == most : like(size(order[i]))) anchor.starts.push_back(i);
   }
   measure(anchor, order.size());
   // How much of the work the replays cover, not how many of the launches: eager steps before
@@ -277,6 +237,27 @@ double repeats(const std::vector<Launched>& order, const Anchor& anchor) {
   return static_cast<double>(same) / static_cast<double>(order.size() - period);
 }
 
+Anchor collective_anchor(const std::vector<Launched>& order, bool* pronounced) {
+  Anchor anchor;
+  anchor.name = "collectives";
+  Rhythm rhythm = collective_rhythm(order);
+  anchor.starts = std::move(rhythm.starts);
+  *pronounced = rhythm.pronounced;
+  measure(anchor, order.size());
+  return anchor;
+}
+
+// Most of the work is in graphs, so that there are few tokens to count.
+bool opaque(const std::vector<Launched>& order) {
+  uint64_t in_graphs = 0;
+  uint64_t all = 0;
+  for (const Launched& launched : order) {
+    all += launched.ops;
+    if (launched.graph) in_graphs += launched.ops;
+  }
+  return 2 * in_graphs >= all;
+}
+
 bool same_count(size_t a, size_t b) { return a >= 2 && b >= 2 && (a > b ? a - b : b - a) <= 1; }
 
 bool integer_ratio(size_t a, size_t b) {
@@ -290,30 +271,6 @@ double confidence_of(const Anchor& anchor, double agree) {
 }
 
 }  // namespace
-
-std::string kernel_family(std::string_view name) {
-  std::string family;
-  int depth = 0;
-  for (const char c : name) {
-    if (c == '<') ++depth;
-    if (depth == 0 && !std::isdigit(static_cast<unsigned char>(c))) family += c;
-    if (c == '>' && depth > 0) --depth;
-  }
-  return family;
-}
-
-bool is_optimizer_kernel(std::string_view name) {
-  const std::string text = lower(name);
-  for (const char* part : {"multi_tensor", "multitensor", "adam", "sgd", "lamb", "adagrad", "muon",
-                           "adafactor", "found_inf"}) {
-    const std::string word(part);
-    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-      // Half of PyTorch's kernels are lambdas.
-      if (word != "lamb" || text.compare(at, 6, "lambda") != 0) return true;
-    }
-  }
-  return false;
-}
 
 StepTrack find_op_track(const read::Recording& recording, const read::Process& process,
                         const DeviceTimeline& device) {
@@ -329,6 +286,8 @@ StepTrack find_op_track(const read::Recording& recording, const read::Process& p
   const Anchor threads = thread_anchor(order);
   const Anchor count = count_anchor(order);
   const Anchor graph = graph_anchor(order);
+  bool pronounced = false;
+  const Anchor collectives = collective_anchor(order, &pronounced);
   const Anchor* chosen = nullptr;
   double confidence = 0;
   const auto consider = [&](const Anchor& anchor, std::initializer_list<const Anchor*> others,
@@ -341,8 +300,8 @@ StepTrack find_op_track(const read::Recording& recording, const read::Process& p
         agree = 1;
         break;
       }
-      // A ratio may be gradient accumulation; count mode's may be layers.
-      if (other != &count && integer_ratio(anchor.count(), other->count()))
+      // A ratio may be gradient accumulation; of count mode and collectives it may be layers.
+      if (other != &count && other != &collectives && integer_ratio(anchor.count(), other->count()))
         agree = std::max(agree, 0.9);
     }
     const double value = confidence_of(anchor, agree);
@@ -351,28 +310,49 @@ StepTrack find_op_track(const read::Recording& recording, const read::Process& p
       confidence = value;
     }
   };
-  consider(optimizer, {&threads, &count}, optimizer.count() >= 4 ? 0.7 : 0.5);
-  if (confidence < kEnough) consider(threads, {&optimizer, &count}, 0.7);
+  consider(optimizer, {&threads, &count, &collectives}, optimizer.count() >= 4 ? 0.7 : 0.5);
+  if (confidence < kEnough) consider(threads, {&optimizer, &count, &collectives}, 0.7);
   if (confidence < kEnough) consider(graph, {&optimizer, &threads}, 0.7);
   if (confidence < kEnough) {
     // A second anchor of its own: nearly every launch repeats, many times over. A profile of
     // one pass repeats its layers just so; a window of a running loop does not end with one.
     const bool looped = recording.origin == read::Origin::kIdlescope && count.count() >= 50 &&
                         repeats(order, count) >= 0.998;
-    consider(count, {&optimizer, &threads}, looped ? 0.7 : 0.5);
+    consider(count, {&optimizer, &threads, &collectives}, looped ? 0.7 : 0.5);
+  }
+  if (confidence < kEnough) consider(collectives, {&optimizer, &threads}, pronounced ? 0.7 : 0.5);
+  if (confidence < kEnough && opaque(order)) {
+    const Rhythm rhythm = busy_rhythm(process, device);
+    if (!rhythm.starts.empty()) {
+      track.anchor = "rhythm";
+      track.on_device = true;
+      track.confidence = std::min(0.7, rhythm.strength);
+      if (track.confidence < kEnough) return track;
+      for (const size_t start : rhythm.starts) {
+        const Ns at = process.ops[device.ops[start]].begin_ns;
+        if (track.boundaries.empty() || at > track.boundaries.back())
+          track.boundaries.push_back(at);
+      }
+      return track;
+    }
   }
   track.confidence = confidence;
   if (chosen == nullptr) return track;
   track.anchor = chosen->name;
   if (confidence < kEnough) return track;
-  for (const size_t start : chosen->starts) {
+  const std::vector<size_t> starts = merge_rounds(order, chosen->starts);
+  for (const size_t start : starts) {
     const Ns at = order[start].launch_ns;
     if (track.boundaries.empty() || at > track.boundaries.back()) track.boundaries.push_back(at);
   }
-  if (&threads != chosen && integer_ratio(threads.count(), chosen->count()) &&
-      threads.count() > chosen->count() + 1) {
+  for (const EvaluationRun& run : find_evaluation(order, starts)) {
+    track.evaluation.push_back({order[run.first].launch_ns, order[run.last - 1].launch_ns + 1});
+    track.evaluation_batches += run.batches;
+  }
+  if (&threads != chosen && integer_ratio(threads.count(), starts.size()) &&
+      threads.count() > starts.size() + 1) {
     track.micro_steps = static_cast<uint32_t>(
-        std::lround(static_cast<double>(threads.count()) / static_cast<double>(chosen->count())));
+        std::lround(static_cast<double>(threads.count()) / static_cast<double>(starts.size())));
   }
   return track;
 }

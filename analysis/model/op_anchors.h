@@ -7,6 +7,7 @@
 //   optimizer                  ▲                 ▲                 ▲   clusters of `o`
 //   threads    m m m m a a a a m m m m m a a a a m m m m m a a a a m   runs of `a`
 //   count mode each token that repeats evenly votes for its number of clusters
+//   rhythms    of collectives, and of busy time where all is in graphs (rhythm_anchors.h)
 //
 // One anchor alone is not enough where it may count layers instead of steps: count mode
 // needs a second anchor with the same count, optimizer tokens too below four clusters.
@@ -14,16 +15,12 @@
 #pragma once
 
 #include "analysis/model/device_timeline.h"
+#include "analysis/model/launch_order.h"
 #include "analysis/model/step_track.h"
 
 namespace idlescope::model {
 
 StepTrack find_op_track(const read::Recording& recording, const read::Process& process,
                         const DeviceTimeline& device);
-
-// Kernel name without template arguments and digits: one family of variants.
-std::string kernel_family(std::string_view name);
-
-bool is_optimizer_kernel(std::string_view name);
 
 }  // namespace idlescope::model

@@ -89,12 +89,13 @@ struct Pass {  // one epoch of one iterator
 };
 
 // Epochs of the process's iterators. Where marks exist, a pass without any trains nothing.
-std::vector<Pass> find_passes(const LoaderHistory& loader, uint32_t process,
-                              const std::vector<Ns>& marks) {
+std::vector<Pass> find_passes(const read::Recording& recording, const LoaderHistory& loader,
+                              uint32_t process, const std::vector<Ns>& marks) {
   std::vector<Pass> passes;
   for (const Iterator& iterator : loader.iterators) {
     if (iterator.process != process) continue;
     const Batch* previous = nullptr;
+    const size_t first = passes.size();
     for (const uint32_t b : iterator.batches) {
       const Batch& batch = loader.batches[b];
       if (previous == nullptr || batch.epoch != previous->epoch) {
@@ -103,6 +104,16 @@ std::vector<Pass> find_passes(const LoaderHistory& loader, uint32_t process,
       passes.back().end_ns = batch.next_end_ns;
       ++passes.back().batches;
       previous = &batch;
+    }
+    // The last batch is worked on until next() is called in vain.
+    const std::vector<read::HostEvent>& events = recording.processes[process].host_events;
+    for (const uint32_t e : iterator.epoch_events) {
+      if (events[e].kind != trace::EVENT_LOADER_END) continue;
+      for (size_t i = passes.size(); i-- > first;) {
+        if (passes[i].end_ns > events[e].begin_ns) continue;
+        passes[i].end_ns = events[e].end_ns;
+        break;
+      }
     }
   }
   for (Pass& pass : passes) {
@@ -169,7 +180,7 @@ StepTrack find_step_track(const read::Recording& recording, const LoaderHistory&
                           uint32_t process, const WeightUpdates& updates) {
   StepTrack track;
   const std::vector<Ns> marks = choose_marks(collect_marks(recording.processes[process]));
-  std::vector<Pass> passes = find_passes(loader, process, marks);
+  std::vector<Pass> passes = find_passes(recording, loader, process, marks);
   if (marks.size() < 2 && !updates.times_ns.empty()) judge_by_updates(loader, updates, passes);
 
   std::vector<MicroStep> micro;

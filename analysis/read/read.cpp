@@ -185,6 +185,19 @@ std::string name_of(Origin origin) {
   }
 }
 
+// One line for all: a killed job leaves many such files.
+void say_unfinished(Recording& recording) {
+  uint64_t count = 0;
+  std::string first;
+  for (const Process& process : recording.processes) {
+    if (!process.unfinished) continue;
+    if (count++ == 0) first = process.path;
+  }
+  if (count == 0) return;
+  recording.anomalies.push_back(
+      {messages::kTraceUnfinished, {{"path", first}, {"count", std::to_string(count)}}, count});
+}
+
 }  // namespace
 
 Expected<Recording> read_paths(const std::vector<std::string>& paths) {
@@ -216,6 +229,7 @@ Expected<Recording> read_paths(const std::vector<std::string>& paths) {
     if (!first_fault) first_fault = std::move(done.error());
   }
   if (recording.processes.empty() && first_fault) return tl::unexpected(std::move(*first_fault));
+  say_unfinished(recording);
   return recording;
 }
 

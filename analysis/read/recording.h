@@ -175,6 +175,9 @@ struct Process {
   Ns first_ns = 0;   // extent of everything recorded; 0,0: nothing
   Ns last_ns = 0;
   bool has_footer = false;
+  // Its file has no end mark: the process was killed, still runs, or the file was cut between
+  // two packets.
+  bool unfinished = false;
   trace::Footer footer;
   std::vector<Device> devices;
   std::vector<Stream> streams;

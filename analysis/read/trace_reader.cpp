@@ -1,5 +1,6 @@
 #include "analysis/read/trace_reader.h"
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 
@@ -162,6 +163,8 @@ class TraceReader {
 
   void report_end(const PacketStream& packets) {
     const std::string offset = std::to_string(packets.end_offset());
+    cut_ = packets.end() == PacketStream::End::kTruncated ||
+           packets.end() == PacketStream::End::kCorrupt;
     if (packets.end() == PacketStream::End::kTruncated) {
       recording_.truncated = true;
       anomalies_.add(messages::kTraceTruncated, {{"path", path()}, {"offset", offset}});
@@ -259,6 +262,11 @@ class TraceReader {
       anomalies_.add_counted(messages::kTraceCorruptMore, path(), corrupt_reported_ - 10, true);
     }
     tables_.report(anomalies_);
+    // Loader workers end in _exit: their last event stands for the footer.
+    process_.unfinished =
+        !cut_ && !process_.has_footer &&
+        std::none_of(process_.host_events.begin(), process_.host_events.end(),
+                     [](const HostEvent& event) { return event.kind == trace::EVENT_WORKER_EXIT; });
     anomalies_.move_into(recording_.anomalies);
     recording_.processes.push_back(std::move(process_));
     recording_.origin = Origin::kIdlescope;
@@ -291,6 +299,7 @@ class TraceReader {
   std::vector<RawEdge> raw_edges_;
   BatchCounts op_counts_;
   BatchCounts call_counts_;
+  bool cut_ = false;
   uint64_t bad_host_times_ = 0;
   uint64_t odd_values_ = 0;
   uint64_t unknown_kinds_ = 0;

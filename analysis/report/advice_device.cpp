@@ -1,6 +1,8 @@
 // Advice for everything but the loader.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "analysis/report/advice.h"
 #include "proto/messages.h"
@@ -8,10 +10,11 @@
 namespace idlescope::report {
 namespace {
 
-double exposed(const Context& c, std::string_view path_part) {
+// Waited for as the copy's own time; what its call is charged with is in the leaves.
+double waited_for(const Context& c, std::string_view path_part) {
   double sum = 0;
   for (const diagnose::CopySummary& copy : c.d.copies) {
-    if (copy.path.find(path_part) != std::string::npos) sum += static_cast<double>(copy.exposed_ns);
+    if (copy.path.find(path_part) != std::string::npos) sum += static_cast<double>(copy.charged_ns);
   }
   return sum / c.steps;
 }
@@ -25,9 +28,9 @@ void transfer(Advice* advice) {
   const Context& c = advice->context();
   const double all = c.verdict_ns(TRANSFER);
   if (!c.worthwhile(all)) return;
-  const double pageable = c.leaf_ns(XFER_PAGEABLE) + exposed(c, "pageable");
-  const double pinned = exposed(c, "H2D pinned");
-  const double back = exposed(c, "D2H");
+  const double pageable = c.leaf_ns(XFER_PAGEABLE) + waited_for(c, "pageable");
+  const double pinned = waited_for(c, "H2D pinned");
+  const double back = waited_for(c, "D2H");
   uint64_t to_device_bytes = 0;
   for (const diagnose::CopySummary& copy : c.d.copies) {
     if (copy.path.find("H2D") != std::string::npos) to_device_bytes += copy.bytes;
@@ -125,6 +128,29 @@ void sync(Advice* advice) {
   advice->offer("remove-sync", SYNC, Say(messages::kFixRemoveSync), c.leaf_ns(SYNC_EVENT));
 }
 
+// The call of the operating system in which the thread slept most, of the longest waits; empty:
+// none was recorded (then it wanted a core or the interpreter lock).
+std::string sleeping_call(const Context& c) {
+  constexpr std::array<std::string_view, 22> kSleeps = {
+      "poll",    "ppoll",    "select",        "pselect",   "epoll_wait",      "epoll_pwait",
+      "read",    "pread",    "recv",          "recvfrom",  "recvmsg",         "accept",
+      "accept4", "sleep",    "usleep",        "nanosleep", "clock_nanosleep", "waitpid",
+      "wait4",   "sem_wait", "sem_timedwait", "connect"};
+  std::map<std::string, int64_t> by_call;
+  int64_t all = 0;
+  for (const diagnose::Gap& gap : c.d.gaps) {
+    if (gap.top_leaf != HOST_BLOCKED) continue;
+    all += gap.end_ns - gap.begin_ns;
+    if (std::find(kSleeps.begin(), kSleeps.end(), gap.doing) != kSleeps.end()) {
+      by_call[gap.doing] += gap.end_ns - gap.begin_ns;
+    }
+  }
+  for (const auto& [call, ns] : by_call) {
+    if (2 * ns > all) return call;
+  }
+  return "";
+}
+
 void host(Advice* advice) {
   const Context& c = advice->context();
   struct Part {
@@ -149,7 +175,15 @@ void host(Advice* advice) {
   for (const Part* part : order) {
     const double cost = c.leaf_ns(part->leaf);
     Fix* fix = advice->offer(part->id, HOST, Say(part->text), cost, cost + c.waits_ns());
-    if (fix && !c.cpp) fix->set_code(part->code);
+    if (!fix) continue;
+    if (!c.cpp) fix->set_code(part->code);
+    if (part->leaf != HOST_BLOCKED) continue;
+    const std::string call = sleeping_call(c);
+    if (call.empty()) continue;
+    // Fewer threads do not wake it sooner.
+    fix->set_id("blocked-call");
+    *fix->mutable_text() = Say(messages::kFixBlockedCall).with("call", call + "()");
+    fix->clear_code();
   }
   const double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
   // Host time next to launches of small kernels goes away with the same fix.

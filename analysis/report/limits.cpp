@@ -140,15 +140,13 @@ void write_limits(const Context& c, Report* report) {
   const diagnose::EvidenceSummary& evidence = c.d.evidence;
   const std::string unknown = percent(evidence.unknown_of_window);
   if (c.device && c.per_step) {
-    Say say(c.d.step.steady_steps < 50 ? messages::kLimitFewSteps : messages::kLimitSteady);
+    Say say(messages::kLimitSteady);
     say.counted("steps", "steady", c.d.step.steady_steps, messages::kOneSteadyStep,
                 messages::kManySteadySteps)
         .with("unknown", unknown);
     const bool slower = c.d.step.slowdown > 1.005;
     const bool differ = c.d.step.slowdown > kMostSlowdown;
-    if (c.d.step.steady_steps < 50) {
-      say.with("forecast_needs", "50");
-    } else if (slower && !differ) {
+    if (slower && !differ) {
       say.with("percent", percent(c.d.step.slowdown - 1))
           .nested("slowdown", messages::kLimitSlowdown);
     } else {
@@ -157,8 +155,6 @@ void write_limits(const Context& c, Report* report) {
     add(say);
     if (differ) {
       add(Say(messages::kLimitWindowsDiffer).with("factor", speedup(c.d.step.slowdown)));
-    } else if (slower && c.d.step.steady_steps < 50) {
-      add(Say(messages::kLimitSlowdownAlone).with("percent", percent(c.d.step.slowdown - 1)));
     }
   } else if (c.device) {
     add(Say(messages::kLimitWindow)
@@ -183,7 +179,13 @@ void write_limits(const Context& c, Report* report) {
     add(Say(messages::kLimitJoin).with("share", percent(evidence.join_rate)));
   }
   if (evidence.truncated || c.recording.truncated) add(Say(messages::kLimitTruncated));
-  if (c.device && c.device->ops_in_graphs > 0.05) {
+  if (c.d.chosen_process < c.recording.processes.size() &&
+      c.recording.processes[c.d.chosen_process].unfinished) {
+    add(Say(messages::kLimitUnfinished));
+  }
+  if (c.device && c.device->opaque_share > 0.05) {
+    add(Say(messages::kLimitGraphsWhole).with("share", percent(c.device->opaque_share)));
+  } else if (c.device && c.device->ops_in_graphs > 0.05) {
     add(Say(messages::kLimitGraphs).with("share", percent(c.device->ops_in_graphs)));
   }
   if (c.device && c.device->kernel_drift >= 0.05) {

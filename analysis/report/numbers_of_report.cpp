@@ -109,6 +109,14 @@ void copy_run(const Context& c, Report* report) {
     to->set_steps(phase.steps);
     to->set_total_ns(phase.total_ns);
     to->set_mean_step_ns(phase.mean_step_ns);
+    to->set_window_ns(phase.window_ns);
+    to->set_busy_share(phase.busy_share);
+    add_leaves(phase.leaves, to->mutable_leaves());
+    for (const diagnose::VerdictShare& share : phase.verdict_shares) {
+      VerdictShare* part = to->add_verdict_shares();
+      part->set_verdict(share.verdict);
+      part->set_share(share.share);
+    }
   }
   for (const diagnose::RankDiagnosis& rank : c.d.ranks) {
     RankSummary* to = report->add_ranks();
@@ -194,6 +202,18 @@ void copy_tables(const Context& c, Report* report) {
     if (copy.total_ns > 0) {
       to->set_gb_per_s(static_cast<double>(copy.bytes) / static_cast<double>(copy.total_ns));
     }
+  }
+  for (const diagnose::CollectiveSummary& collective : c.d.collectives) {
+    CollectiveSummary* to = report->add_collectives();
+    to->set_name(collective.name);
+    to->set_ranks(collective.ranks);
+    to->set_count(collective.count);
+    to->set_bytes(collective.bytes);
+    to->set_total_ns(collective.total_ns);
+    to->set_transfer_ns(collective.transfer_ns);
+    to->set_alg_gb_per_s(collective.alg_gb_per_s);
+    to->set_bus_gb_per_s(collective.bus_gb_per_s);
+    to->set_one_rank(collective.one_rank);
   }
   for (const diagnose::CallSummary& call : c.d.calls) {
     CallSummary* to = report->add_calls();

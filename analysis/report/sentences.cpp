@@ -215,6 +215,43 @@ class Writer {
     } else if (c_.d.ranks.size() < 2) {
       add(Say(messages::kCommUnverified));
     }
+    if (!c_.d.collectives.empty()) {
+      const diagnose::CollectiveSummary& most = c_.d.collectives.front();
+      add(Say(most.one_rank ? messages::kCommBusOneRank : messages::kCommBus)
+              .with("name", most.name)
+              .with("ranks", std::to_string(most.ranks))
+              .with("rate", decimal(most.bus_gb_per_s, most.bus_gb_per_s < 10 ? 1 : 0)));
+    }
+  }
+
+  // Evaluation has numbers of its own; small ones are no news.
+  void evaluation() {
+    const double wall = static_cast<double>(c_.d.run.end_ns - c_.d.run.begin_ns);
+    for (int i = 0; i < report_->phases_size(); ++i) {
+      Phase* phase = report_->mutable_phases(i);
+      if (phase->name() != "evaluation" || phase->steps() == 0) continue;
+      if (wall <= 0 || static_cast<double>(phase->total_ns()) < kWorthwhile * wall) continue;
+      *phase->add_sentences() = Say(messages::kPhaseApart)
+                                    .counted("batches", "counted", phase->steps(),
+                                             messages::kPhaseOneBatch, messages::kPhaseBatches)
+                                    .with("each", duration(phase->mean_step_ns()))
+                                    .with("total", duration(phase->total_ns()));
+      if (phase->window_ns() > 0) {
+        const VerdictShare* most = nullptr;
+        for (const VerdictShare& share : phase->verdict_shares()) {
+          if (share.verdict() == COMPUTE || share.share() < kWorthwhile) continue;
+          if (!most || share.share() > most->share()) most = &share;
+        }
+        Say say(most ? messages::kPhaseWaits : messages::kPhaseBusy);
+        say.with("compute_share", percent(phase->busy_share()));
+        if (most) {
+          say.with("wait_share", percent(most->share()))
+              .nested("for_what", waits_for(most->verdict()));
+        }
+        *phase->add_sentences() = std::move(say);
+      }
+      for (const Text& text : phase->sentences()) add(text);
+    }
   }
 
   void stalls(Verdict verdict) {
@@ -349,6 +386,7 @@ void write_sentences(const Context& context, Report* report) {
   if (d.verdict != COMPUTE && d.verdict != CANNOT_TELL && d.verdict_shares.size() > 1) {
     writer.second(context.per_step ? messages::kTied : messages::kTiedWindow);
   }
+  if (d.verdict != CANNOT_TELL) writer.evaluation();
   if (d.reason == diagnose::Reason::kImport && d.verdict != CANNOT_TELL) {
     if (context.per_step) {
       writer.add(Say(messages::kTellImport)

@@ -12,7 +12,7 @@ namespace {
 using diagnose::Reason;
 
 // A forecast needs that many steady steps, a verdict fewer (docs/causes.md).
-constexpr uint64_t kForecastSteps = 50;
+constexpr uint64_t kVerdictSteps = 20;
 
 // Without GPU work the loader's share of a step is still known.
 bool host_side(const Context& c, Text* text) {
@@ -33,10 +33,9 @@ std::vector<Text> few_steps(const diagnose::StepSummary& step) {
   out.push_back(Say(messages::kNotEnoughSteps)
                     .counted("steps", "steady_were", step.steady_steps, messages::kOneSteadyStepWas,
                              messages::kManySteadyStepsWere)
-                    .with("verdict_needs", "20")
-                    .with("forecast_needs", std::to_string(kForecastSteps)));
-  if (step.mean_ns > 0 && step.steady_steps < kForecastSteps) {
-    const double missing = static_cast<double>(kForecastSteps - step.steady_steps) * step.mean_ns;
+                    .with("verdict_needs", std::to_string(kVerdictSteps)));
+  if (step.mean_ns > 0 && step.steady_steps < kVerdictSteps) {
+    const double missing = static_cast<double>(kVerdictSteps - step.steady_steps) * step.mean_ns;
     // In windows a tenth of the time at most is recorded; whole minutes are honest enough.
     const double minutes = std::max(1.0, std::ceil(missing / 60e9));
     out.push_back(Say(messages::kTellLonger).with("time", decimal(minutes, 0) + " min"));

@@ -165,7 +165,13 @@ RecordedProcess ProcessRecording::finish() {
   };
   lost(trace::KIND_KERNEL, dropped_ops_);
   lost(trace::KIND_CALL_LAUNCH, dropped_calls_);
-  if (!spec.worker) {  // loader workers end in _exit and write no footer
+  if (spec.worker) {  // ends in _exit and writes no footer, but a last event
+    if (kept(trace::EVENT_WORKER_EXIT, 0) && !threads_.empty()) {
+      const std::vector<Segment>& log = run_.threads[threads_.front()];
+      const Ns end = log.empty() ? run_.end_ns : std::max(run_.end_ns, log.back().end_ns);
+      add_event(trace::EVENT_WORKER_EXIT, threads_.front(), end, end)->set_a(0);
+    }
+  } else {
     trace::Footer* footer = trace_.add_packet()->mutable_footer();
     footer->set_end_ns(kRecordingBase + run_.end_ns);
     footer->set_gpu_ops(ops_);

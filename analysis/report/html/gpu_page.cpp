@@ -101,6 +101,26 @@ void gpu_page(Page* page) {
     }
     table.end();
   }
+  if (!report.collectives().empty()) {
+    page->heading(messages::kGpuCollectives);
+    page->note(messages::kGpuCollectivesNote);
+    if (report.collectives(0).one_rank()) page->note(messages::kGpuCollectivesOneRank);
+    Table table(page,
+                {&messages::kColWhat, &messages::kColRanks, how_often, bytes_header,
+                 &messages::kColRate, &messages::kColBus, time_header},
+                true);
+    for (const CollectiveSummary& one : report.collectives()) {
+      table.row({word(one.name()), number_cell(count(one.ranks()), one.ranks()),
+                 number_cell(decimal(static_cast<double>(one.count()) / steps, 1),
+                             static_cast<double>(one.count()) / steps),
+                 number_cell(bytes(static_cast<uint64_t>(static_cast<double>(one.bytes()) / steps)),
+                             static_cast<double>(one.bytes())),
+                 number_cell(decimal(one.alg_gb_per_s(), 1), one.alg_gb_per_s()),
+                 number_cell(decimal(one.bus_gb_per_s(), 1), one.bus_gb_per_s()),
+                 time_cell(per_step(one.transfer_ns()))});
+    }
+    table.end();
+  }
   if (!report.calls().empty()) {
     page->heading(messages::kGpuCalls);
     page->note(messages::kGpuCallsNote);

@@ -10,6 +10,19 @@
 #include "proto/messages.h"
 
 namespace idlescope::report {
+namespace {
+
+// The largest cause of a phase that is worth naming.
+Verdict phase_waits_for(const Phase& phase) {
+  for (const VerdictShare& share : phase.verdict_shares()) {
+    if (share.verdict() != COMPUTE) {
+      return share.share() >= 0.02 ? share.verdict() : VERDICT_UNSPECIFIED;
+    }
+  }
+  return VERDICT_UNSPECIFIED;
+}
+
+}  // namespace
 
 void run_page(Page* page) {
   const Report& report = page->report;
@@ -62,11 +75,19 @@ void run_page(Page* page) {
   if (report.phases_size() > 1) {
     page->heading(messages::kRunPhases);
     Table table(page, {&messages::kColWhat, &messages::kColSteps, &messages::kColEach,
-                       &messages::kColTotal});
+                       &messages::kColTotal, &messages::kColBusy, &messages::kColMostly});
     for (const Phase& phase : report.phases()) {
-      table.row({word(phase.name()),
+      const Verdict mostly = phase_waits_for(phase);
+      table.row({word(page->words(phase.name() == "train" ? messages::kPhaseTrain
+                                                          : messages::kPhaseEvaluation)),
                  number_cell(count(phase.steps()), static_cast<double>(phase.steps())),
-                 time_cell(phase.mean_step_ns()), time_cell(phase.total_ns())});
+                 time_cell(phase.mean_step_ns()), time_cell(phase.total_ns()),
+                 phase.window_ns() > 0 ? number_cell(percent(phase.busy_share()),
+                                                     phase.busy_share(), phase.busy_share())
+                                       : number_cell("", -1),
+                 mostly == VERDICT_UNSPECIFIED
+                     ? word("")
+                     : word(page->words(cause_words(mostly)), "cause " + colour_class(mostly))});
     }
     table.end();
   }

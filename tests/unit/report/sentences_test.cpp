@@ -25,7 +25,7 @@ TEST(Sentences, OneIsNotSeveral) {
   d.step.steady_steps = 1;
   EXPECT_TRUE(says(report_of(d), "1 steady step was recorded; a verdict needs 20"))
       << said(report_of(d));
-  EXPECT_TRUE(says(report_of(d), "1 steady step (a forecast needs 50)")) << said(report_of(d));
+  EXPECT_TRUE(says(report_of(d), "1 steady step, ")) << said(report_of(d));
 
   d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
   d.reason = diagnose::Reason::kImport;
@@ -153,6 +153,64 @@ TEST(Sentences, AnUpperLimitOfHalfPrecisionIsNotInfinite) {
       static_cast<int64_t>(0.98 * static_cast<double>(d.devices[0].window_ns));
   const std::string text = text_of(report_of(d));
   EXPECT_NE(text.find("(upper limit 12.3x)"), std::string::npos) << text;
+}
+
+// Fewer threads do not wake a thread that waits for another program.
+TEST(Sentences, AThreadThatSleepsInACallIsNotAskedToUseFewerThreads) {
+  Diagnosis d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_BLOCKED, 15}});
+  EXPECT_TRUE(has(report_of(d), "blocked-thread"));
+  diagnose::Gap gap;
+  gap.end_ns = 6'000'000;
+  gap.top_leaf = HOST_BLOCKED;
+  gap.thread = "main thread";
+  gap.doing = "forward";
+  d.gaps.push_back(gap);
+  EXPECT_TRUE(has(report_of(d), "blocked-thread"));
+  for (const char* call : {"poll", "epoll_wait", "nanosleep", "recvmsg"}) {
+    d.gaps[0].doing = call;
+    const Report report = report_of(d);
+    EXPECT_FALSE(has(report, "blocked-thread")) << call;
+    ASSERT_TRUE(has(report, "blocked-call")) << call;
+    const std::string text = text_of(report);
+    EXPECT_EQ(text.find("OMP_NUM_THREADS"), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string(call) + "()"), std::string::npos) << text;
+  }
+}
+
+TEST(Sentences, EvaluationIsApartAndOnlyWhereItMatters) {
+  Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 98}, {DISPATCH, 2}});
+  d.run.end_ns = 100'000'000'000;
+  d.phases.push_back({"train", 900, 80'000'000'000, 89'000'000, 9'000'000'000, 0.98, {}, {}});
+  EXPECT_FALSE(says(report_of(d), "valuation")) << said(report_of(d));
+  diagnose::Phase evaluation{"evaluation", 400, 20'000'000'000, 50'000'000, 2'000'000'000, 0.3,
+                             {},           {}};
+  evaluation.verdict_shares.push_back({DATA, 0.65, {}, 0});
+  evaluation.verdict_shares.push_back({COMPUTE, 0.3, {}, 0});
+  d.phases.push_back(evaluation);
+  const Report report = report_of(d);
+  EXPECT_TRUE(says(report, "Evaluation is not in these numbers: 400 batches, 50 ms a batch"))
+      << said(report);
+  EXPECT_TRUE(says(report, "the GPU computes 30 % of the time and waits 65 % for the next batch"))
+      << said(report);
+  expect_complete(report);
+  ASSERT_EQ(report.phases_size(), 2);
+  EXPECT_EQ(report.phases(1).sentences_size(), 2);
+  // Hardly any of the run: no news.
+  d.phases[1].total_ns = 1'000'000'000;
+  EXPECT_FALSE(says(report_of(d), "valuation")) << said(report_of(d));
+}
+
+TEST(Sentences, BusBandwidthSaysWhetherWaitingIsInIt) {
+  Diagnosis d = loop(COMM, {{BUSY_COMPUTE, 50}, {COMM_TRANSFER, 50}});
+  diagnose::CollectiveSummary collective;
+  collective.name = "AllReduce";
+  collective.ranks = 8;
+  collective.bus_gb_per_s = 212.4;
+  d.collectives.push_back(collective);
+  EXPECT_TRUE(says(report_of(d), "AllReduce over 8 ranks moves 212 GB/s on the bus"))
+      << said(report_of(d));
+  d.collectives[0].one_rank = true;
+  EXPECT_TRUE(says(report_of(d), "moves at least 212 GB/s")) << said(report_of(d));
 }
 
 }  // namespace

@@ -1,0 +1,256 @@
+#include "tests/properties/packets.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+namespace idlescope::test {
+namespace {
+
+constexpr size_t kRawEventBytes = 64;  // proto/README.md, host chunks
+constexpr size_t kRawBegin = 8;
+constexpr size_t kRawEnd = 16;
+
+std::string expanded(const std::string& frame) {
+  std::string out;
+  ZSTD_DCtx* context = ZSTD_createDCtx();
+  ZSTD_inBuffer in{frame.data(), frame.size(), 0};
+  std::string part(1 << 16, '\0');
+  size_t left = 1;
+  while (left != 0) {
+    ZSTD_outBuffer to{part.data(), part.size(), 0};
+    left = ZSTD_decompressStream(context, &to, &in);
+    if (ZSTD_isError(left) != 0) throw std::runtime_error("damaged frame");
+    out.append(part, 0, to.pos);
+  }
+  ZSTD_freeDCtx(context);
+  return out;
+}
+
+void later(int64_t by_ns, int64_t* time) { *time += by_ns; }
+
+void shift_raw_events(trace::HostChunk* chunk, int64_t by_ns) {
+  std::string& raw = *chunk->mutable_raw_events();
+  for (size_t at = 0; at + kRawEventBytes <= raw.size(); at += kRawEventBytes) {
+    uint32_t commit = 0;
+    std::memcpy(&commit, raw.data() + at, sizeof commit);
+    if (commit == 0) continue;
+    for (const size_t field : {kRawBegin, kRawEnd}) {
+      int64_t time = 0;
+      std::memcpy(&time, raw.data() + at + field, sizeof time);
+      later(by_ns, &time);
+      std::memcpy(raw.data() + at + field, &time, sizeof time);
+    }
+  }
+}
+
+template <typename Message>
+void shift_span(Message* message, int64_t by_ns) {
+  message->set_begin_ns(message->begin_ns() + by_ns);
+  message->set_end_ns(message->end_ns() + by_ns);
+}
+
+void shift_pair(trace::ClockPair* pair, int64_t by_ns) {
+  pair->set_monotonic_ns(pair->monotonic_ns() + by_ns);
+  if (pair->cupti_ns() != 0) pair->set_cupti_ns(pair->cupti_ns() + by_ns);
+}
+
+// Columns hold differences to the element before.
+template <typename Batch>
+void shuffle_columns(Batch* batch, std::mt19937& random) {
+  const int n = batch->descriptor_id_size();
+  if (batch->begin_delta_ns_size() != n || batch->duration_ns_size() != n ||
+      batch->correlation_delta_size() != n) {
+    return;
+  }
+  std::vector<int64_t> begin;
+  std::vector<int64_t> correlation;
+  int64_t time = 0;
+  int64_t id = 0;
+  for (int i = 0; i < n; ++i) {
+    begin.push_back(time += batch->begin_delta_ns(i));
+    correlation.push_back(id += batch->correlation_delta(i));
+  }
+  std::vector<int> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  Batch out = *batch;
+  time = id = 0;
+  for (int i = 0; i < n; ++i) {
+    const int from = order[static_cast<size_t>(i)];
+    const auto f = static_cast<size_t>(from);
+    out.set_descriptor_id(i, batch->descriptor_id(from));
+    out.set_duration_ns(i, batch->duration_ns(from));
+    out.set_begin_delta_ns(i, begin[f] - time);
+    out.set_correlation_delta(i, static_cast<int32_t>(correlation[f] - id));
+    time = begin[f];
+    id = correlation[f];
+    if constexpr (requires { batch->result(from); }) {
+      if (batch->result_size() == n) out.set_result(i, batch->result(from));
+    }
+  }
+  *batch = std::move(out);
+}
+
+void shuffle_raw_events(trace::HostChunk* chunk, std::mt19937& random) {
+  const std::string raw = chunk->raw_events();
+  std::vector<size_t> order(raw.size() / kRawEventBytes);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin(), order.end(), random);
+  std::string out;
+  for (const size_t i : order) out.append(raw, i * kRawEventBytes, kRawEventBytes);
+  chunk->set_raw_events(out);
+}
+
+}  // namespace
+
+std::vector<trace::Packet> packets_of(const std::string& bytes) {
+  std::vector<trace::Packet> out;
+  size_t at = 0;
+  while (at < bytes.size() && bytes[at] == 0x0A) {
+    uint64_t length = 0;
+    ++at;
+    for (int shift = 0; at < bytes.size(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes[at++]);
+      length |= uint64_t{byte & 0x7FU} << shift;
+      if (byte < 0x80) break;
+    }
+    trace::Packet packet;
+    if (length > bytes.size() - at ||
+        !packet.ParseFromArray(bytes.data() + at, static_cast<int>(length))) {
+      throw std::runtime_error("damaged packet");
+    }
+    at += length;
+    if (packet.has_zstd_trace()) {
+      trace::Trace inner;
+      if (!inner.ParseFromString(expanded(packet.zstd_trace()))) {
+        throw std::runtime_error("damaged compressed packets");
+      }
+      for (trace::Packet& one : *inner.mutable_packet()) out.push_back(std::move(one));
+    } else {
+      out.push_back(std::move(packet));
+    }
+  }
+  return out;
+}
+
+std::string bytes_of(const std::vector<trace::Packet>& packets) {
+  trace::Trace all;
+  for (const trace::Packet& packet : packets) *all.add_packet() = packet;
+  return all.SerializeAsString();
+}
+
+void shift_time(std::vector<trace::Packet>& packets, int64_t by_ns) {
+  for (trace::Packet& packet : packets) {
+    switch (packet.body_case()) {
+      case trace::Packet::kHeader: {
+        trace::Header* header = packet.mutable_header();
+        if (header->process().start_ns() != 0) {
+          header->mutable_process()->set_start_ns(header->process().start_ns() + by_ns);
+        }
+        if (header->has_clock()) shift_pair(header->mutable_clock(), by_ns);
+        break;
+      }
+      case trace::Packet::kStream:
+        if (packet.stream().seen_ns() != 0) {
+          packet.mutable_stream()->set_seen_ns(packet.stream().seen_ns() + by_ns);
+        }
+        break;
+      case trace::Packet::kWindowBegin:
+        packet.mutable_window_begin()->set_begin_ns(packet.window_begin().begin_ns() + by_ns);
+        break;
+      case trace::Packet::kWindowEnd:
+        packet.mutable_window_end()->set_end_ns(packet.window_end().end_ns() + by_ns);
+        break;
+      case trace::Packet::kGpuOps:
+        packet.mutable_gpu_ops()->set_base_ns(packet.gpu_ops().base_ns() + by_ns);
+        break;
+      case trace::Packet::kHostCalls:
+        packet.mutable_host_calls()->set_base_ns(packet.host_calls().base_ns() + by_ns);
+        break;
+      case trace::Packet::kHostChunk:
+        shift_raw_events(packet.mutable_host_chunk(), by_ns);
+        break;
+      case trace::Packet::kHostEvents:
+        for (auto& event : *packet.mutable_host_events()->mutable_event()) {
+          shift_span(&event, by_ns);
+        }
+        break;
+      case trace::Packet::kCounters:
+        for (auto& sample : *packet.mutable_counters()->mutable_sample()) {
+          sample.set_time_ns(sample.time_ns() + by_ns);
+        }
+        break;
+      case trace::Packet::kOverheads:
+        for (auto& overhead : *packet.mutable_overheads()->mutable_overhead()) {
+          shift_span(&overhead, by_ns);
+        }
+        break;
+      case trace::Packet::kClockPair:
+        shift_pair(packet.mutable_clock_pair(), by_ns);
+        break;
+      case trace::Packet::kLoss:
+        if (packet.loss().begin_ns() != 0) shift_span(packet.mutable_loss(), by_ns);
+        break;
+      case trace::Packet::kStatus:
+        packet.mutable_status()->set_time_ns(packet.status().time_ns() + by_ns);
+        break;
+      case trace::Packet::kFooter:
+        packet.mutable_footer()->set_end_ns(packet.footer().end_ns() + by_ns);
+        break;
+      case trace::Packet::kCollective:
+        shift_span(packet.mutable_collective(), by_ns);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void renumber_streams(std::vector<trace::Packet>& packets) {
+  const auto stream = [](uint32_t id) { return 5000 - id; };
+  const auto context = [](uint32_t id) { return id == 0 ? 0 : 900 - id; };
+  for (trace::Packet& packet : packets) {
+    if (packet.has_stream()) {
+      packet.mutable_stream()->set_stream_id(stream(packet.stream().stream_id()));
+      packet.mutable_stream()->set_context_id(context(packet.stream().context_id()));
+    } else if (packet.has_context()) {
+      trace::Context* one = packet.mutable_context();
+      one->set_null_stream_id(stream(one->null_stream_id()));
+      one->set_context_id(context(one->context_id()));
+    } else if (packet.has_descriptors()) {
+      for (auto& op : *packet.mutable_descriptors()->mutable_gpu_op()) {
+        op.set_stream_id(stream(op.stream_id()));
+        op.set_context_id(context(op.context_id()));
+      }
+      for (auto& call : *packet.mutable_descriptors()->mutable_host_call()) {
+        call.set_context_id(context(call.context_id()));
+      }
+    }
+  }
+}
+
+void shuffle(std::vector<trace::Packet>& packets, uint32_t seed) {
+  std::mt19937 random(seed);
+  auto last = packets.end();
+  if (!packets.empty() && packets.back().has_footer()) --last;
+  if (packets.begin() != last) std::shuffle(packets.begin() + 1, last, random);
+  for (trace::Packet& packet : packets) {
+    if (packet.has_gpu_ops()) {
+      shuffle_columns(packet.mutable_gpu_ops(), random);
+    } else if (packet.has_host_calls()) {
+      shuffle_columns(packet.mutable_host_calls(), random);
+    } else if (packet.has_host_chunk()) {
+      shuffle_raw_events(packet.mutable_host_chunk(), random);
+    } else if (packet.has_host_events()) {
+      auto* events = packet.mutable_host_events()->mutable_event();
+      std::shuffle(events->begin(), events->end(), random);
+    }
+  }
+}
+
+}  // namespace idlescope::test
