@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "analysis/model/macro_steps.h"
 
@@ -86,6 +87,7 @@ struct Pass {  // one epoch of one iterator
   size_t batches;
   bool trains;
   uint32_t iterator;
+  Ns closed_ns = 0;  // next() found nothing more; 0: unknown
 };
 
 // Epochs of the process's iterators. Where marks exist, a pass without any trains nothing.
@@ -99,7 +101,7 @@ std::vector<Pass> find_passes(const read::Recording& recording, const LoaderHist
     for (const uint32_t b : iterator.batches) {
       const Batch& batch = loader.batches[b];
       if (previous == nullptr || batch.epoch != previous->epoch) {
-        passes.push_back({batch.next_begin_ns, batch.next_end_ns, 0, true, batch.iterator});
+        passes.push_back({batch.next_begin_ns, batch.next_end_ns, 0, true, batch.iterator, 0});
       }
       passes.back().end_ns = batch.next_end_ns;
       ++passes.back().batches;
@@ -111,10 +113,25 @@ std::vector<Pass> find_passes(const read::Recording& recording, const LoaderHist
       if (events[e].kind != trace::EVENT_LOADER_END) continue;
       for (size_t i = passes.size(); i-- > first;) {
         if (passes[i].end_ns > events[e].begin_ns) continue;
-        passes[i].end_ns = events[e].end_ns;
+        passes[i].closed_ns = events[e].end_ns;
         break;
       }
     }
+  }
+  // But no longer than until another loader is asked: an iterator may be closed late.
+  std::vector<std::pair<Ns, uint32_t>> asked;
+  for (const Iterator& iterator : loader.iterators) {
+    if (iterator.process != process) continue;
+    for (const uint32_t b : iterator.batches) {
+      asked.push_back({loader.batches[b].next_begin_ns, loader.batches[b].iterator});
+    }
+  }
+  std::sort(asked.begin(), asked.end());
+  for (Pass& pass : passes) {
+    if (pass.closed_ns <= pass.end_ns) continue;
+    auto it = std::lower_bound(asked.begin(), asked.end(), std::make_pair(pass.end_ns, 0u));
+    while (it != asked.end() && it->second == pass.iterator) ++it;
+    pass.end_ns = it == asked.end() ? pass.closed_ns : std::min(pass.closed_ns, it->first);
   }
   for (Pass& pass : passes) {
     // A pass of a few batches may lie between two marks by chance.

@@ -87,6 +87,29 @@ TEST(MacroSteps, PassesWithoutUpdatesAreEvaluation) {
   }
 }
 
+// An iterator that is closed long after its last batch, when the next one is made, is no pass
+// that went on until then.
+TEST(MacroSteps, AnEvaluationThatIsClosedLateEndsWhereTrainingGoesOn) {
+  Scene s = run({.steps = 40, .evaluate_every = 10});
+  const double last = 1e6;
+  for (uint32_t loader = 10; loader < 13; ++loader) {
+    // Closed right before the next evaluation begins, or at the end of the job.
+    double at = last;
+    for (const read::HostEvent& event : s.here().host_events) {
+      if (event.kind == trace::EVENT_LOADER_CREATE && event.iterator == loader + 1) {
+        at = static_cast<double>(event.begin_ns) / 1e6;
+      }
+    }
+    s.event(trace::EVENT_LOADER_END, at - 0.2, at - 0.1, {.iterator = loader});
+  }
+  const model::Model m = model::build_model(s.take());
+  const model::StepTrack& track = m.device_tracks.at(0);
+  EXPECT_EQ(track.evaluation_batches, 20u);
+  for (const model::Stretch& stretch : track.evaluation) {
+    EXPECT_LT(stretch.end_ns - stretch.begin_ns, ms(12));
+  }
+}
+
 // Outside of what the window saw the number of the batch in its pass goes on telling.
 TEST(MacroSteps, GroupingGoesOnOutsideOfTheWindow) {
   std::vector<model::MicroStep> micro;

@@ -106,9 +106,31 @@ TEST_F(ReadPaths, DirectoryReadsAllTracesAndSkipsBadOnesAloud) {
   const auto read = read_paths({directory_.string()});
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->processes.size(), 2u);
-  ASSERT_EQ(read->anomalies.size(), 1u);
+  ASSERT_EQ(read->anomalies.size(), 2u);
   EXPECT_EQ(read->anomalies[0].message.id, "file-skipped");
   EXPECT_TRUE(read->anomalies[0].affects_conclusions);
+}
+
+TEST_F(ReadPaths, FilesWithoutAnEndMarkAreSaidInOneLine) {
+  const auto unfinished = [&](bool footer, bool worker) {
+    for (const char* name : {"a.istrace", "b.istrace"}) {
+      test::TraceBuilder trace;
+      if (worker) trace.event(trace::EVENT_WORKER_EXIT, 5, 5);
+      if (footer) trace.packet()->mutable_footer()->set_end_ns(10);
+      write(name, trace.bytes());
+    }
+    const auto read = read_paths({directory_.string()});
+    EXPECT_TRUE(read);
+    EXPECT_EQ(read->processes[1].unfinished, !footer && !worker);
+    return read->anomalies;
+  };
+  EXPECT_TRUE(unfinished(true, false).empty());
+  EXPECT_TRUE(unfinished(false, true).empty());  // ends in _exit, without a footer
+  const std::vector<Anomaly> said = unfinished(false, false);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].message.id, "trace-unfinished");
+  EXPECT_EQ(said[0].count, 2u);
+  EXPECT_FALSE(said[0].affects_conclusions);
 }
 
 // A profile is read in pieces, never mapped: it may be cut while it is read.
