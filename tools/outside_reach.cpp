@@ -122,14 +122,23 @@ std::optional<OutsideReach> find_outside_reach(const std::vector<std::string>& c
                                  command.begin() + static_cast<std::ptrdiff_t>(inner));
   std::vector<std::string> job(command.begin() + static_cast<std::ptrdiff_t>(inner), command.end());
   std::string record = "idlescope record --";
-  if (starter->place == Place::kImageFile && !outer.empty()) {
+  // A container that is made now can be given the installation; one that runs already must have
+  // it inside.
+  const bool made_now =
+      starter->place == Place::kContainer && !job.empty() &&
+      std::adjacent_find(outer.begin(), outer.end(), [&](const auto& word, const auto& verb) {
+        return base_name(word) == out.program && verb == "run";
+      }) != outer.end();
+  if (starter->place == Place::kImageFile || made_now) {
     // The image is not rebuilt: bind the installation into it.
     const std::filesystem::path prefix = std::filesystem::path(program_directory).parent_path();
     for (size_t i = first; i < outer.size(); ++i) {
       if (base_name(outer[i]) != out.program) continue;
       const bool verb = i + 1 < outer.size();
       const auto at = outer.begin() + static_cast<std::ptrdiff_t>(verb ? i + 2 : i + 1);
-      const std::vector<std::string> bind = {out.program == "enroot" ? "-m" : "-B",
+      const std::vector<std::string> bind = {made_now                  ? "-v"
+                                             : out.program == "enroot" ? "-m"
+                                                                       : "-B",
                                              prefix.string() + ":/opt/idlescope"};
       outer.insert(at, bind.begin(), bind.end());
       break;

@@ -286,7 +286,8 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
   if (const int error = command_error(command[0], environment("PATH"))) {
     return cannot_start(recording, error);
   }
-  if (recording.talks()) {
+  // Where the job starts outside our reach, nothing is promised.
+  if (recording.talks() && (!recording.outside || recording.outside->keep_preload)) {
     say(messages::kRecordingTo, {{"directory", recording.directory.shown},
                                  {"limit", format_size(recording.plan.max_size_bytes)}});
     say(messages::kFirstAnswer);

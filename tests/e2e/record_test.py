@@ -300,8 +300,10 @@ class OutsideReach(harness.Scratch):
         self.assertEqual(done.returncode, 5)
         self.assertEqual(done.stdout, b"docker run img python train.py\npreload=\n")
         self.assertIn(b"[outside-reach] docker", done.stderr)
-        self.assertIn(b"docker run img idlescope record -- python train.py",
+        self.assertIn(("docker run -v %s:/opt/idlescope img /opt/idlescope/bin/idlescope record -- "
+                       "python train.py" % os.path.dirname(os.path.dirname(BIN))).encode(),
                       b" ".join(done.stderr.split()))
+        self.assertNotIn(b"recording to", done.stderr)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ TEST(OutsideReach, OrdinaryJobsAreWithinReach) {
 
 TEST(OutsideReach, ContainersAndOtherUsers) {
   EXPECT_EQ(better("docker run --gpus all img python train.py --lr 1"),
-            "docker run --gpus all img idlescope record -- python train.py --lr 1");
+            "docker run -v /home/u/idlescope:/opt/idlescope --gpus all img "
+            "/opt/idlescope/bin/idlescope record -- python train.py --lr 1");
+  EXPECT_EQ(better("docker exec -it box python train.py"),
+            "docker exec -it box idlescope record -- python train.py");
   EXPECT_EQ(better("sudo -E python3 train.py"), "sudo -E idlescope record -- python3 train.py");
   EXPECT_EQ(better("/usr/bin/srun -n 8 python train.py"),
             "/usr/bin/srun -n 8 idlescope record -- python train.py");
@@ -53,7 +56,8 @@ TEST(OutsideReach, InnermostStarterDecides) {
 
 TEST(OutsideReach, LooksBehindWrappers) {
   EXPECT_EQ(better("timeout 3600 docker run img python t.py"),
-            "timeout 3600 docker run img idlescope record -- python t.py");
+            "timeout 3600 docker run -v /home/u/idlescope:/opt/idlescope img "
+            "/opt/idlescope/bin/idlescope record -- python t.py");
   EXPECT_EQ(better("env A=1 nice -n 5 ssh host python t.py"),
             "env A=1 nice -n 5 ssh host idlescope record -- python t.py");
 }
