@@ -93,9 +93,47 @@ print("all", i + 1)
         self.assertTrue(trace.complete)
 
 
+SHORT_LIVED_JOB = """
+import os, sys, torch
+from torch.utils.data import DataLoader
+left, running = int(sys.argv[1]), 0
+while left or running:
+    if left and running < 4:
+        if os.fork() == 0:
+            n = sum(1 for _ in DataLoader(list(range(10)), batch_size=2))
+            os._exit(0 if n == 5 else 1)
+        left, running = left - 1, running + 1
+    else:
+        _, status = os.wait()
+        assert status == 0
+        running -= 1
+print("all")
+"""
+
+
+class ShortLived(harness.Scratch):
+    python = None
+    count = int(os.environ.get("IDLESCOPE_SHORT_LIVED", "100"))
+
+    def test_processes_that_live_for_moments(self):
+        if self.python is None:
+            self.skipTest("no Python with PyTorch")
+        done = self.record(self.python, self.write("job.py", SHORT_LIVED_JOB), str(self.count),
+                           timeout=500)
+        self.assertEqual((done.returncode, done.stdout), (0, b"all\n"), done.stderr)
+        sizes = [os.path.getsize(path) for path in self.traces()]
+        print("\n    %d files, %d bytes, largest %d" % (len(sizes), sum(sizes), max(sizes)))
+        self.assertEqual(len(sizes), self.count)
+        self.assertLess(max(sizes), 4096, "64 KiB each before the launcher compacts them")
+        dumped = self.idlescope("dump", *self.traces(), timeout=240)
+        self.assertEqual(dumped.returncode, 0, dumped.stderr)
+        self.assertEqual(dumped.stdout.count(b"EVENT_LOADER_NEXT"), 5 * self.count)
+        self.assertEqual(dumped.stdout.count(b"EVENT_LOADER_END"), self.count)
+
+
 def load_tests(loader, tests, pattern):
     suite = unittest.TestSuite()
-    for cls in (Killed, Limits):
+    for cls in (Killed, Limits, ShortLived):
         suite.addTests(harness.for_each_torch(loader, cls))
     return suite
 
