@@ -12,6 +12,9 @@ namespace {
 constexpr double kAlike = 0.8;        // weighted Jaccard of steps of one kind (C4)
 constexpr double kWholeStep = 0.75;   // more of a step than a forward pass is
 constexpr double kKnownTokens = 0.7;  // of an evaluation: what training launches, too
+constexpr double kSamePass = 0.9;
+constexpr double kRepeats = 0.97;
+constexpr size_t kLongestPass = 4096;
 constexpr size_t kMinimumSteps = 5;
 constexpr double kLooseness = 0.03;  // of a step: noise that two places may differ by
 
@@ -103,6 +106,39 @@ size_t place_of_extra(const std::vector<Launched>& order, size_t first, size_t l
   return first + static_cast<size_t>(it - costs.begin());
 }
 
+// Launches of one pass over the forward part: the longest stretch before `boundary`, where
+// evaluation ends and training goes on, that comes again behind it; 0: none.
+size_t length_of_pass(const std::vector<Launched>& order, size_t first, size_t boundary,
+                      size_t last) {
+  for (size_t n = std::min({boundary - first, last - boundary, kLongestPass}); n >= 2; --n) {
+    size_t same = 0;
+    for (size_t i = boundary - n; i < boundary; ++i) {
+      same += order[i].token == order[i + n].token ? 1 : 0;
+    }
+    if (static_cast<double>(same) >= kSamePass * static_cast<double>(n)) return n;
+  }
+  return 0;
+}
+
+// The lag of about `pass` at which evaluation is like itself, if it is nearly so; 0: none.
+size_t lag_of_passes(const std::vector<Launched>& order, size_t first, size_t last, size_t pass) {
+  size_t best = 0;
+  double most = kRepeats;
+  // Evaluation copies or measures something more, or training does.
+  for (size_t lag = pass + pass / 5; lag > 1 && 5 * lag >= 4 * pass; --lag) {
+    if (last - first < 2 * lag) continue;
+    size_t same = 0;
+    for (size_t i = first + lag; i < last; ++i) {
+      same += order[i].token == order[i - lag].token ? 1 : 0;
+    }
+    const double share = static_cast<double>(same) / static_cast<double>(last - first - lag);
+    if (share <= most) continue;
+    most = share;
+    best = lag;
+  }
+  return best;
+}
+
 // How many passes over the forward part `extra` is; 0: it is none.
 uint64_t forward_passes(const std::vector<Launched>& order, size_t first, size_t last,
                         const Counts& ordinary) {
@@ -172,8 +208,13 @@ std::vector<EvaluationRun> find_evaluation(const std::vector<Launched>& order,
     const size_t extra = n - length;
     const size_t at = place_of_extra(order, starts[s], starts[s + 1], extra, ordinary, &mismatch);
     if (mismatch > 2 * (1 - kAlike)) continue;
-    const uint64_t batches = forward_passes(order, at, at + extra, ordinary);
-    if (batches > 0) out.push_back({at, at + extra, batches});
+    uint64_t batches = forward_passes(order, at, at + extra, ordinary);
+    if (batches == 0) continue;
+    // Where forward and backward launch the same kernels their numbers say too little.
+    const size_t pass = length_of_pass(order, at, at + extra, starts[s + 1]);
+    const size_t lag = lag_of_passes(order, at, at + extra, pass);
+    if (lag > 0) batches = std::max<uint64_t>(batches, (extra + lag / 2) / lag);
+    out.push_back({at, at + extra, batches});
   }
   return out;
 }
