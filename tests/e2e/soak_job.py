@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 
 import torch
@@ -67,6 +68,16 @@ def one_round(model, optimizer, persistent):
     gc.collect()
 
 
+def settle():
+    """The feeder threads of loaders that ended go a moment later, their pipes with them; the
+    persistent loader keeps one."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end and sum(
+            t.name == "QueueFeederThread" for t in threading.enumerate()) > 1:
+        time.sleep(0.01)
+    time.sleep(0.02)
+
+
 def main():
     end = time.monotonic() + float(sys.argv[1])
     torch.set_num_threads(1)
@@ -77,6 +88,7 @@ def main():
     while time.monotonic() < end or rounds < 3:
         one_round(model, optimizer, persistent)
         rounds += 1
+        settle()
         workers = [w.pid for w in persistent._iterator._workers]
         print(json.dumps({"round": rounds, "job": held(os.getpid()), "parent": held(os.getppid()),
                           "worker": held(workers[0])}), flush=True)
