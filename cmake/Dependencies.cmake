@@ -1,14 +1,14 @@
 # Packages of the distribution, found by CMake; nothing is vendored or downloaded.
+if(IDLESCOPE_STATIC)
+  # Before anything is looked for. Protobuf, zlib, zstd and sqlite have static archives; simdjson has
+  # none in Debian: tools/CMakeLists.txt lays it beside the program.
+  set(Protobuf_USE_STATIC_LIBS ON)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+endif()
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)
-
-if(IDLESCOPE_STATIC)
-  # libprotobuf, zstd and sqlite have static archives; what has none is carried along.
-  set(Protobuf_USE_STATIC_LIBS ON)
-  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
-endif()
 
 if(IDLESCOPE_BUILD_ANALYSIS)
   find_package(CLI11 REQUIRED)

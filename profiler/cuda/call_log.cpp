@@ -68,7 +68,8 @@ ThreadSlot* CallLog::acquire_slot() {
   found->thread_id = kernel_thread_id();
   found->capture_depth = 0;
   found->open_calls.store(0, std::memory_order_relaxed);
-  found->outer_window = 0;
+  found->depth = 0;
+  found->entered_window = 0;
   found->chunk = nullptr;
   this_slot = found;
   if (exit_key_valid) pthread_setspecific(exit_key, found);
@@ -90,7 +91,7 @@ CallRecord* CallLog::next_record(ThreadSlot* slot, uint32_t window_id) {
   CallChunk* chunk = slot->chunk;
   if (chunk == nullptr || chunk->window_id != window_id ||
       chunk->committed.load(std::memory_order_relaxed) == CallChunk::kRecords) {
-    if (slot == &slots_[0] || !new_chunk(slot, window_id)) {
+    if (is_shared(slot) || !new_chunk(slot, window_id)) {
       slot->lost.fetch_add(1, std::memory_order_relaxed);
       return nullptr;
     }

@@ -49,8 +49,24 @@ struct CallChunk {
 };
 static_assert(sizeof(CallChunk) == CallChunk::kBytes);
 
+// A call that a thread is inside, from its enter callback to its exit callback. Kept here and not
+// in the word that CUPTI offers for it (CUpti_CallbackData::correlationData): a call that was
+// entered before an attach has no such word of this subscription, and writing to it could hit
+// memory that is somebody else's by now.
+struct EnteredCall {
+  int64_t begin_ns;
+  uint32_t correlation_id;
+  uint16_t cbid;
+  uint8_t domain;  // trace.proto HostCallDescriptor.Domain
+  uint8_t call_class;
+  bool wanted;  // false: not recorded in this window
+};
+
 // One per thread that makes CUDA calls; outlives the thread and is used again.
 struct alignas(64) ThreadSlot {
+  // A driver call inside a runtime call, a module load inside that: two or three deep.
+  static constexpr uint32_t kMaxNested = 8;
+
   std::atomic<uint32_t> taken;
   std::atomic<uint32_t> inside;  // callbacks of this thread that are running now
   uint32_t thread_id = 0;
@@ -58,10 +74,10 @@ struct alignas(64) ThreadSlot {
   // Recorded calls that were entered and not left; a detach waits for them.
   std::atomic<uint32_t> open_calls;
   CallChunk* chunk = nullptr;
-  // The runtime call that the thread is in, so that the driver call inside it is known.
-  uint32_t outer_correlation = 0;
-  uint16_t outer_window = 0;  // low bits of the window; 0: not in a runtime call
-  uint8_t outer_class = 0;
+  // The calls that the thread is inside, outermost first; of this window only.
+  EnteredCall entered[kMaxNested] = {};
+  uint32_t depth = 0;
+  uint32_t entered_window = 0;
   int64_t last_exit_ns = 0;         // of the last recorded call
   std::atomic<uint64_t> lost;       // no room
   std::atomic<uint64_t> callbacks;  // enter and exit, written by the owner only
@@ -80,6 +96,8 @@ class CallLog {
   // Marks the thread as inside a callback and returns its slot; null on our own threads.
   ThreadSlot* enter();
   static void leave(ThreadSlot* slot) { slot->inside.fetch_sub(1, std::memory_order_release); }
+  // True: the threads beyond kMaxThreads share this slot, and nothing of them is recorded.
+  bool is_shared(const ThreadSlot* slot) const { return slot == &slots_[0]; }
   // Room for one record of this window; null: lost (counted). Not visible until commit().
   CallRecord* next_record(ThreadSlot* slot, uint32_t window_id);
   static void commit(ThreadSlot* slot) {

@@ -143,33 +143,38 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
   activity_kinds_ = 0;
   outcome.status = AttachStatus::kAttached;
 
-  // A window that could not be finalized left us subscribed.
-  if (subscriber_ == nullptr && !subscribe(&outcome)) {
+  // A window that could not be finalized left us subscribed, with clock, buffers and callbacks
+  // in place: only the kinds are switched on again, while other threads may launch.
+  const bool fresh = subscriber_ == nullptr;
+  if (fresh && !subscribe(&outcome)) {
     subscriber_ = nullptr;
     return outcome;
   }
-  if (api_.SetThreadIdType != nullptr) {
-    api_.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  if (fresh) {
+    if (api_.SetThreadIdType != nullptr) {
+      api_.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    }
+    // Before any kind is enabled, and again after every finalize (recorder.md I.2).
+    own_clock_ = api_.ActivityRegisterTimestampCallback != nullptr &&
+                 api_.ActivityRegisterTimestampCallback(&host_timestamp) == CUPTI_SUCCESS;
   }
-  // Before any kind is enabled, and again after every finalize (recorder.md I.2).
-  own_clock_ = api_.ActivityRegisterTimestampCallback != nullptr &&
-               api_.ActivityRegisterTimestampCallback(&host_timestamp) == CUPTI_SUCCESS;
   const int64_t subscribed_ns = monotonic_ns();
   writer_.start_window(request.window_id, version_);
   // Calls before kernels: a kernel without its call would look unjoined.
-  bool good = !failed(api_.ActivityRegisterCallbacks(&on_buffer_requested, &on_buffer_completed),
-                      "cuptiActivityRegisterCallbacks", &outcome);
+  bool good =
+      !fresh || !failed(api_.ActivityRegisterCallbacks(&on_buffer_requested, &on_buffer_completed),
+                        "cuptiActivityRegisterCallbacks", &outcome);
   if (good) {
     record_both_domains(request.full_detail);
     open_call_window(request.window_id);
-    good = enable_callbacks(&outcome);
+    good = !fresh || enable_callbacks(&outcome);
   }
   const int64_t callbacks_ns = monotonic_ns();
   keep_calls_from(callbacks_ns);
   good = good && enable_kinds(request, &outcome);
   const int64_t begin_ns = monotonic_ns();
   if (!good) {
-    undo_attach();
+    undo_attach(fresh);
     return outcome;
   }
   window_id_ = request.window_id;
@@ -210,12 +215,13 @@ void Tracer::disable_kinds(CUptiResult* first, const char** call) {
   activity_kinds_ = 0;
 }
 
-void Tracer::undo_attach() {
+void Tracer::undo_attach(bool fresh) {
   CUptiResult ignored = CUPTI_SUCCESS;
   const char* call = nullptr;
   close_call_window();
   disable_kinds(&ignored, &call);
   wait_until_quiet(monotonic_ns() + 100'000'000);
+  if (!fresh) return;  // there was a reason not to finalize
   // Our own subscribe succeeded, so nobody else's session is torn down.
   if (subscriber_ != nullptr) api_.Finalize();
   subscriber_ = nullptr;
@@ -279,6 +285,7 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   const bool graphs_idle = !request.device_idle_first ||
                            (complete && graph_sightings().graph_launches == graph_launches);
   if (request.finalize && quiet && graphs_idle) {
+    if (request.before_finalize != nullptr) request.before_finalize(request.before_finalize_data);
     const CUptiResult finalized = api_.Finalize();
     outcome.finalized = finalized == CUPTI_SUCCESS;
     if (!outcome.finalized && outcome.result == CUPTI_SUCCESS) {

@@ -49,6 +49,10 @@ struct DetachRequest {
   // meanwhile. The caller holds the launching thread.
   bool device_idle_first;
   int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
+  // Called before a finalize, when everything has been collected: the caller may bring the
+  // launching threads to a halt. Null: nothing is done.
+  void (*before_finalize)(void* data);
+  void* before_finalize_data;
   const char* reason;
   uint64_t step_number;
   // In-run accounting, copied into the WindowEnd.
@@ -109,7 +113,7 @@ class Tracer {
   bool enable_callbacks(AttachOutcome* outcome);
   bool enable_kinds(const AttachRequest& request, AttachOutcome* outcome);
   void disable_kinds(CUptiResult* first, const char** call);
-  void undo_attach();
+  void undo_attach(bool fresh);
   bool wait_until_quiet(int64_t until_ns) const;
   bool wait_until_complete(int64_t until_ns, DetachOutcome* outcome);
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "profiler/cuda/activity_buffers.h"
 #include "profiler/cuda/call_log.h"
@@ -26,12 +27,6 @@ std::atomic<int32_t> captures_open{0};
 std::atomic<int64_t> capture_begin_ns{0};
 std::atomic<uint64_t> graph_launches{0};
 std::atomic<uint64_t> graphs_made{0};
-
-// What enter leaves for exit in CUPTI's word per call: a time, or "not wanted in this window".
-// Anything else was entered before the callbacks were enabled.
-constexpr uint64_t kMarkMask = uint64_t{0xf} << 60;
-constexpr uint64_t kEnterMark = uint64_t{0x5} << 60;
-constexpr uint64_t kSkipMark = uint64_t{0x6} << 60;
 
 // A runtime call and the driver call inside it are one capture: only the outermost counts.
 void note_capture(ThreadSlot* slot, const CallFunction& function, bool enters, bool failed,
@@ -75,15 +70,58 @@ bool concerns_graphs(uint8_t call_class) {
   return call_class >= emit::kCallGraphInstantiate && call_class <= emit::kCallCaptureEnd;
 }
 
+uint8_t domain_of(const CallFunction& function) {
+  return function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime
+                                                        : emit::kDomainDriver;
+}
+
 // The driver call inside a runtime call of the same class says nothing new and would cost half
 // as much again, in time and in the file. Of another class (a module load inside a launch) it
 // is what explains the outer one.
-bool repeats_outer_call(const ThreadSlot& slot, uint32_t window, const CallFunction& function,
+bool repeats_outer_call(const ThreadSlot& slot, const CallFunction& function,
                         uint32_t correlation) {
-  return function.domain == CUPTI_CB_DOMAIN_DRIVER_API && slot.outer_window != 0 &&
-         slot.outer_window == static_cast<uint16_t>(window) &&
-         slot.outer_correlation == correlation && slot.outer_class == function.call_class &&
-         !both_domains.load(std::memory_order_relaxed);
+  if (function.domain != CUPTI_CB_DOMAIN_DRIVER_API) return false;
+  for (uint32_t i = slot.depth; i > 0; --i) {
+    const EnteredCall& outer = slot.entered[i - 1];
+    if (outer.domain != emit::kDomainRuntime) continue;
+    return outer.wanted && outer.correlation_id == correlation &&
+           outer.call_class == function.call_class && !both_domains.load(std::memory_order_relaxed);
+  }
+  return false;
+}
+
+void remember_enter(ThreadSlot* slot, const CallFunction& function, const CUpti_CallbackData& data,
+                    bool wanted, int64_t now_ns) {
+  if (slot->depth == ThreadSlot::kMaxNested) {
+    // Nothing nests so deep: the outermost ones have lost their exits.
+    memmove(slot->entered, slot->entered + 1, (ThreadSlot::kMaxNested - 1) * sizeof(EnteredCall));
+    --slot->depth;
+  }
+  slot->entered[slot->depth++] = {now_ns,
+                                  data.correlationId,
+                                  static_cast<uint16_t>(function.id),
+                                  domain_of(function),
+                                  function.call_class,
+                                  wanted};
+}
+
+enum class Entered : uint8_t { kWanted, kNotWanted, kBefore };
+
+// What enter left for this exit. Calls nest, so what lies above it has lost its exit (the
+// callbacks of a window that was closed meanwhile).
+Entered take_enter(ThreadSlot* slot, const CallFunction& function, const CUpti_CallbackData& data,
+                   int64_t* begin_ns) {
+  for (uint32_t i = slot->depth; i > 0; --i) {
+    const EnteredCall& call = slot->entered[i - 1];
+    if (call.correlation_id != data.correlationId || call.cbid != function.id ||
+        call.domain != domain_of(function)) {
+      continue;
+    }
+    slot->depth = i - 1;
+    *begin_ns = call.begin_ns;
+    return call.wanted ? Entered::kWanted : Entered::kNotWanted;
+  }
+  return Entered::kBefore;
 }
 
 // Not below zero: the counter is reset when a detach gave up on a call that never came back.
@@ -113,23 +151,17 @@ void sample_thread_cpu(int64_t now_ns) {
   emit::commit_host_record(record, kEventThreadCpu);
 }
 
-void begin_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
-                const CUpti_CallbackData& data) {
+void begin_call(ThreadSlot* slot, const CallFunction& function, const CUpti_CallbackData& data) {
   if (concerns_graphs(function.call_class)) note_graph(slot, function, true, false, 0);
   if (!entering.load(std::memory_order_relaxed) ||
-      repeats_outer_call(*slot, window, function, data.correlationId)) {
-    *data.correlationData = kSkipMark | window;
+      repeats_outer_call(*slot, function, data.correlationId)) {
+    remember_enter(slot, function, data, false, 0);
     return;
   }
   slot->open_calls.fetch_add(1, std::memory_order_relaxed);
-  if (function.domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
-    slot->outer_correlation = data.correlationId;
-    slot->outer_window = static_cast<uint16_t>(window);
-    slot->outer_class = function.call_class;
-  }
   const int64_t now_ns = monotonic_ns();
   if (now_ns - slot->last_exit_ns > kSilenceNs) sample_thread_cpu(now_ns);
-  *data.correlationData = static_cast<uint64_t>(now_ns) | kEnterMark;
+  remember_enter(slot, function, data, true, now_ns);
 }
 
 // Looking a function up is part of each launch through a cudaKernel_t; it says something only
@@ -141,9 +173,8 @@ bool is_quick_look_up(const CallFunction& function, int64_t duration_ns) {
 
 void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function,
                  const CUpti_CallbackData& data) {
-  const uint64_t word = *data.correlationData;
-  *data.correlationData = 0;
-  if (function.domain == CUPTI_CB_DOMAIN_RUNTIME_API) slot->outer_window = 0;
+  int64_t entered_ns = 0;
+  const Entered entered = take_enter(slot, function, data, &entered_ns);
   // CUresult and cudaError_t are both ints with 0 for success.
   const int32_t result = data.functionReturnValue == nullptr
                              ? 0
@@ -151,15 +182,13 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
   if (concerns_graphs(function.call_class)) {
     note_graph(slot, function, false, result != 0, monotonic_ns());
   }
-  const uint64_t mark = word & kMarkMask;
-  if (mark == kSkipMark && (word & ~kMarkMask) == window) return;
+  if (entered == Entered::kNotWanted) return;
   const int64_t now_ns = monotonic_ns();
-  const int64_t window_begin_ns = call_window_begin_ns.load(std::memory_order_relaxed);
   // A launch that waited for room in the queue over the whole attach: its kernel is recorded,
   // so the call is too, from the window's begin on.
-  const auto entered_ns = static_cast<int64_t>(word & ~kMarkMask);
-  const bool entered_before = mark != kEnterMark || entered_ns < window_begin_ns;
-  const int64_t begin_ns = entered_before ? window_begin_ns : entered_ns;
+  const bool entered_before = entered == Entered::kBefore;
+  const int64_t begin_ns =
+      entered_before ? call_window_begin_ns.load(std::memory_order_relaxed) : entered_ns;
   const bool wanted = begin_ns <= now_ns &&
                       now_ns >= keep_from_ns.load(std::memory_order_relaxed) &&
                       !is_quick_look_up(function, now_ns - begin_ns);
@@ -174,8 +203,7 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
   record->context_id = data.contextUid;
   record->result = result;
   record->cbid = static_cast<uint16_t>(function.id);
-  record->domain =
-      function.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? emit::kDomainRuntime : emit::kDomainDriver;
+  record->domain = domain_of(function);
   decode_call(function, data.functionParams, result != 0, record);
   CallLog::commit(slot);
   slot->last_exit_ns = now_ns;
@@ -206,12 +234,20 @@ void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId 
   if (slot == nullptr) return;  // one of our own threads
   const uint32_t window = call_window.load(std::memory_order_seq_cst);
   const CallFunction* function = window == 0 ? nullptr : find_call(domain, id);
+  if (function != nullptr && call_log().is_shared(slot)) {
+    slot->lost.fetch_add(1, std::memory_order_relaxed);
+    function = nullptr;
+  }
   if (function != nullptr) {
     const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
     slot->callbacks.store(slot->callbacks.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
+    if (slot->entered_window != window) {
+      slot->entered_window = window;
+      slot->depth = 0;
+    }
     if (data.callbackSite == CUPTI_API_ENTER) {
-      begin_call(slot, window, *function, data);
+      begin_call(slot, *function, data);
     } else {
       finish_call(slot, window, *function, data);
     }

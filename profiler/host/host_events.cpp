@@ -10,7 +10,7 @@ namespace {
 void ignore_step(int64_t, bool) {}
 void ignore(bool) {}
 
-Listener the_listener{ignore_step, ignore, ignore, false};
+Listener the_listener{ignore_step, ignore, ignore, ignore, false};
 std::atomic<uint64_t> steps{0};
 std::atomic<uint32_t> steps_generation{0};
 

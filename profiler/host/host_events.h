@@ -79,6 +79,7 @@ inline bool write_event(const Event& event) {
 struct Listener {
   void (*step)(int64_t now_ns, bool from_loader);
   void (*capture)(bool begins);
+  void (*compile)(bool begins);
   void (*other_profiler)(bool starts);
   bool sample_frames;  // whether frame_sampler.h may watch fetches
 };

@@ -133,9 +133,13 @@ PyObject* torch_version(PyObject*, PyObject* text) {
   return new_none();
 }
 
-// capture(begins), other_profiler(starts)
+// capture(begins), compile(begins), other_profiler(starts)
 PyObject* capture(PyObject*, PyObject* begins) {
   listener().capture(integer(&begins, 1, 0) != 0);
+  return new_none();
+}
+PyObject* compile(PyObject*, PyObject* begins) {
+  listener().compile(integer(&begins, 1, 0) != 0);
   return new_none();
 }
 PyObject* other_profiler(PyObject*, PyObject* starts) {
@@ -186,6 +190,7 @@ bool add_snippet_functions(PyObject* globals) {
       define("_role", role, kMethOneArgument),
       define("_torch_version", torch_version, kMethOneArgument),
       define("_capture", capture, kMethOneArgument),
+      define("_compile", compile, kMethOneArgument),
       define("_other_profiler", other_profiler, kMethOneArgument),
       define("_worker_process", worker_process, kMethOneArgument),
       define("_sample_frames", sample_frames, kMethOneArgument),

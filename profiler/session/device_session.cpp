@@ -14,6 +14,7 @@
 #include "profiler/session/device_state.h"
 #include "profiler/session/diagnostics.h"
 #include "profiler/session/drain_thread.h"
+#include "profiler/session/standstill.h"
 
 namespace idlescope::session {
 namespace {
@@ -23,24 +24,6 @@ constexpr int64_t kSwitchNs = 1'000'000'000;
 constexpr int64_t kFinishNs = 5'000'000'000;
 
 constinit DeviceState state_of_process;
-
-// The training thread between two steps, outside any CUDA call.
-void stand_still() {
-  DeviceState& state = state_of_process;
-  if (!device_state_is_mine()) return;
-  const int64_t until_ns = emit::monotonic_ns() + kSwitchNs;
-  state.held.store(1, std::memory_order_seq_cst);
-  wake_drain_thread();
-  while (state.hold.load(std::memory_order_seq_cst) != 0) {
-    const int64_t left_ns = until_ns - emit::monotonic_ns();
-    if (left_ns <= 0) {
-      state.hold.store(0, std::memory_order_seq_cst);  // one long step, not one after another
-      break;
-    }
-    wait_on(&state.hold, 1, left_ns);
-  }
-  state.held.store(0, std::memory_order_seq_cst);
-}
 
 }  // namespace
 
@@ -78,18 +61,34 @@ void on_cuda_initialized() {
 
 void on_step(int64_t now_ns, bool from_loader) {
   DeviceState& state = state_of_process;
-  if (state.hold.load(std::memory_order_relaxed) != 0) stand_still();
   if (from_loader) {
+    // A batch may be taken by another thread than the one that trains: where steps are marked,
+    // only those count.
+    if (state.hold.load(std::memory_order_relaxed) != 0 &&
+        state.steps.load(std::memory_order_relaxed) == 0) {
+      stand_still();
+    }
     state.last_batch_ns.store(now_ns, std::memory_order_relaxed);
     state.batches.fetch_add(1, std::memory_order_release);
     return;
   }
   state.last_step_ns.store(now_ns, std::memory_order_relaxed);
   const uint64_t step = state.steps.fetch_add(1, std::memory_order_release) + 1;
-  if (step == state.wake_at_step.load(std::memory_order_relaxed)) wake_drain_thread();
+  if (step == state.wake_at_step.load(std::memory_order_relaxed)) {
+    stand_still_here();
+  } else if (state.hold.load(std::memory_order_relaxed) != 0) {
+    stand_still();
+  }
+}
+
+void on_compile(bool begins) {
+  DeviceState& state = state_of_process;
+  state.last_preparation_ns.store(emit::monotonic_ns(), std::memory_order_relaxed);
+  state.compiles_open.fetch_add(begins ? 1 : -1, std::memory_order_relaxed);
 }
 
 void on_capture(bool begins) {
+  state_of_process.last_preparation_ns.store(emit::monotonic_ns(), std::memory_order_relaxed);
   // Also before CUDA is up in our eyes: a graph job is treated with care from its first window.
   if (begins) state_of_process.captures_seen.fetch_add(1, std::memory_order_relaxed);
   if (!device_state_is_mine()) return;
@@ -99,12 +98,16 @@ void on_capture(bool begins) {
     return;
   }
   state.python_captures.fetch_add(1, std::memory_order_seq_cst);
+  if (state.switching.load(std::memory_order_seq_cst) == 0) return;
+  state.held.store(1, std::memory_order_seq_cst);  // this thread stands still here
+  wake_drain_thread();
   const int64_t until_ns = emit::monotonic_ns() + kSwitchNs;
   while (state.switching.load(std::memory_order_seq_cst) != 0) {
     const int64_t left_ns = until_ns - emit::monotonic_ns();
-    if (left_ns <= 0) return;
+    if (left_ns <= 0) break;
     wait_on(&state.switching, 1, left_ns);
   }
+  state.held.store(0, std::memory_order_seq_cst);
 }
 
 void on_other_profiler(bool starts) {
@@ -189,6 +192,7 @@ void forget_device_after_fork() {
   }
   state.python_captures.store(0, std::memory_order_relaxed);
   state.other_profilers.store(0, std::memory_order_relaxed);
+  state.compiles_open.store(0, std::memory_order_relaxed);
   state.pid.store(0, std::memory_order_release);
   cuda::forget_callbacks_after_fork();
 }

@@ -20,6 +20,9 @@ void on_cuda_initialized();
 // batch, used until a better source of steps is seen. Application thread.
 void on_step(int64_t now_ns, bool from_loader);
 
+// torch.compile begins or ends a compilation: no silence of the training loop.
+void on_compile(bool begins);
+
 // The Python side is about to begin a stream capture, or has ended one. No attach or detach
 // happens in between; `true` returns after a running attach or detach has finished (bounded
 // by one second). Application thread.

@@ -26,15 +26,17 @@ struct DeviceState {
   std::atomic<int64_t> last_batch_ns;
   std::atomic<uint64_t> wake_at_step;  // the drain thread wants to see this one; 0: none
 
-  // A detach that needs the launching thread to stand still: the drain thread sets `hold`, the
-  // training thread notices at its next step, sets `held` and waits until `hold` is 0.
+  // standstill.h: the drain thread sets `hold`, the training thread notices at its next step,
+  // sets `held` and waits until `hold` is 0.
   std::atomic<uint32_t> hold;  // futex
   std::atomic<uint32_t> held;
 
-  std::atomic<int32_t> python_captures;  // captures that the Python side announced
-  std::atomic<uint32_t> captures_seen;   // ever, by the Python side
-  std::atomic<int32_t> other_profilers;  // sessions of other tools
-  std::atomic<uint64_t> wishes;          // of the C API, see push_wish
+  std::atomic<int32_t> python_captures;      // captures that the Python side announced
+  std::atomic<uint32_t> captures_seen;       // ever, by the Python side
+  std::atomic<int32_t> compiles_open;        // torch.compile at work
+  std::atomic<int64_t> last_preparation_ns;  // a compilation or capture began or ended
+  std::atomic<int32_t> other_profilers;      // sessions of other tools
+  std::atomic<uint64_t> wishes;              // of the C API, see push_wish
 
   std::atomic<uint64_t> gpu_ops;
   std::atomic<uint64_t> host_calls;

@@ -10,14 +10,16 @@
 #include "profiler/host/python_bridge.h"
 #include "profiler/session/device_state.h"
 #include "profiler/session/diagnostics.h"
+#include "profiler/session/standstill.h"
 
 namespace idlescope::session {
 namespace {
 
 constexpr int64_t kDetachWaitNs = 300'000'000;
 constexpr int64_t kExitWaitNs = 500'000'000;
-// A job that uses graphs and shows no step for so long is not detached from.
-constexpr int64_t kHoldNs = 5'000'000'000;
+// How long to wait for the training thread to stand still: until its next step ends.
+constexpr int64_t kLeastHoldNs = 500'000'000;
+constexpr int64_t kMostHoldNs = 60'000'000'000;
 
 }  // namespace
 
@@ -67,6 +69,8 @@ SchedulerInput DeviceWindows::facts() const {
   input.records = tracer_.writer().ops();
   input.steps_will_show = host::bridge_installed();
   input.capture_open = capture_open();
+  input.compiling = state.compiles_open.load(std::memory_order_relaxed) > 0;
+  input.last_preparation_ns = state.last_preparation_ns.load(std::memory_order_relaxed);
   input.hands_off = state.other_profilers.load(std::memory_order_seq_cst) > 0;
   const cuda::GraphSightings graphs = cuda::graph_sightings();
   input.graphs_in_use = graphs.graph_launches + graphs.graphs_made > 0 ||
@@ -100,6 +104,7 @@ void DeviceWindows::take_requests() {
 
 void DeviceWindows::tick() {
   DeviceState& state = device_state();
+  const bool held = state.held.load(std::memory_order_seq_cst) != 0;
   take_requests();
   const SchedulerInput input = facts();
   const SchedulerDecision decision = scheduler_.tick(input);
@@ -107,21 +112,43 @@ void DeviceWindows::tick() {
   // A close is asked for once, but may have to wait for a capture or a step.
   if (decision.command == SchedulerCommand::kClose) closing_ = decision.reason;
   if (closing_ != nullptr && tracer_.attached()) close_window(closing_, input, false);
+  if (held) release_training_thread();  // it stood to be looked at
   state.wake_at_step.store(scheduler_.next_step_of_interest(), std::memory_order_relaxed);
   state.estimated_cost_ns.store(scheduler_.windows() == 0 ? -1 : scheduler_.spent_ns(),
                                 std::memory_order_relaxed);
 }
 
-void DeviceWindows::open_window(const char* reason, const SchedulerInput& input) {
+// True: the training thread stands still from now until it is released. False: nobody marks
+// steps, or not at the moment.
+bool DeviceWindows::hold() {
+  const DeviceState& state = device_state();
+  int64_t limit_ns = 2 * scheduler_.usual_step_ns();
+  if (limit_ns < kLeastHoldNs) limit_ns = kLeastHoldNs;
+  if (limit_ns > kMostHoldNs) limit_ns = kMostHoldNs;
+  const int64_t mark_ns = state.steps.load(std::memory_order_acquire) != 0
+                              ? state.last_step_ns.load(std::memory_order_relaxed)
+                              : state.last_batch_ns.load(std::memory_order_relaxed);
+  const bool stands = state.held.load(std::memory_order_seq_cst) != 0;
+  if (!stands && (mark_ns == 0 || emit::monotonic_ns() - mark_ns > limit_ns)) return false;
+  return hold_training_thread(limit_ns);
+}
+
+void DeviceWindows::open_window(const char* reason, const SchedulerInput& decided) {
   DeviceState& state = device_state();
+  hold();
   state.switching.store(1, std::memory_order_seq_cst);
+  const auto switched = [&state] {
+    state.switching.store(0, std::memory_order_seq_cst);
+    wake_all(&state.switching);
+    release_training_thread();
+  };
   // Announced first, looked at second: whoever announces a capture or another profiler after
   // this sees `switching` and waits.
   if (capture_open() || state.other_profilers.load(std::memory_order_seq_cst) > 0) {
-    state.switching.store(0, std::memory_order_seq_cst);
-    wake_all(&state.switching);
+    switched();
     return;
   }
+  const SchedulerInput input = decided.steps == 0 ? decided : facts();
   cuda::AttachRequest request = {};
   request.window_id = next_window_id_;
   request.full_detail = full_detail_;
@@ -153,8 +180,7 @@ void DeviceWindows::open_window(const char* reason, const SchedulerInput& input)
   } else {
     attach_failed(outcome);
   }
-  state.switching.store(0, std::memory_order_seq_cst);
-  wake_all(&state.switching);
+  switched();
 }
 
 void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
@@ -211,47 +237,34 @@ void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
   }
 }
 
-// `wait`: not now, the training thread was asked to stand still at its next step.
-bool DeviceWindows::may_finalize(const SchedulerInput& input, bool* wait) {
+// With graphs only where the version allows it and the training thread stands still all along;
+// without, it is asked to stand only for the finalize itself (Tracer::detach).
+bool DeviceWindows::may_finalize(const SchedulerInput& input) {
   const cuda::VersionFacts version = tracer_.facts();
-  if (!input.graphs_in_use) return version.finalize;
-  if (version.graphs == cuda::GraphDetach::kNever && !detach_graphs_held_) return false;
-  DeviceState& state = device_state();
-  if (state.held.load(std::memory_order_seq_cst) != 0) return true;
-  if (hold_since_ns_ == 0) {
-    hold_since_ns_ = input.now_ns;
-    state.hold.store(1, std::memory_order_seq_cst);
+  if (!input.graphs_in_use) {
+    release_training_thread();
+    return version.finalize;
   }
-  *wait = input.now_ns - hold_since_ns_ < kHoldNs;
-  return false;
-}
-
-void DeviceWindows::release_hold() {
-  DeviceState& state = device_state();
-  hold_since_ns_ = 0;
-  state.hold.store(0, std::memory_order_seq_cst);
-  wake_all(&state.hold);
+  if (version.graphs == cuda::GraphDetach::kNever && !detach_graphs_held_) return false;
+  return hold();
 }
 
 void DeviceWindows::close_window(const char* reason, const SchedulerInput& input, bool at_exit) {
   DeviceState& state = device_state();
+  const bool finalize = !at_exit && !capture_open() && may_finalize(input);
   state.switching.store(1, std::memory_order_seq_cst);
   if (!at_exit && capture_open()) {
     state.switching.store(0, std::memory_order_seq_cst);
     wake_all(&state.switching);
-    return;
-  }
-  bool wait = false;
-  const bool finalize = !at_exit && may_finalize(input, &wait);
-  if (wait) {
-    state.switching.store(0, std::memory_order_seq_cst);
-    wake_all(&state.switching);
+    release_training_thread();
     return;
   }
   const WindowCost cost = scheduler_.cost_so_far();
   cuda::DetachRequest request = {};
   request.finalize = finalize;
   request.device_idle_first = finalize && input.graphs_in_use;
+  request.before_finalize = [](void* windows) { static_cast<DeviceWindows*>(windows)->hold(); };
+  request.before_finalize_data = this;
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
   request.reason = reason;
   request.step_number = input.steps;
@@ -262,7 +275,6 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   const uint32_t window_id = tracer_.window_id();
   const cuda::DetachOutcome outcome = tracer_.detach(request);
   closing_ = nullptr;
-  release_hold();
   const int64_t now_ns = emit::monotonic_ns();
   scheduler_.closed(now_ns, outcome.detach_ns, !outcome.finalized);
   state.subscribed.store(tracer_.subscribed() ? 1 : 0, std::memory_order_seq_cst);
@@ -272,6 +284,7 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   state.inside_windows_ns.fetch_add(now_ns - opened_ns_, std::memory_order_relaxed);
   state.switching.store(0, std::memory_order_seq_cst);
   wake_all(&state.switching);
+  release_training_thread();
   publish();
 
   char line[256];

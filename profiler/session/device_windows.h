@@ -35,10 +35,10 @@ class DeviceWindows {
   SchedulerInput facts() const;
   void take_requests();
   bool capture_open() const;
-  void open_window(const char* reason, const SchedulerInput& input);
+  bool hold();
+  void open_window(const char* reason, const SchedulerInput& decided);
   void close_window(const char* reason, const SchedulerInput& input, bool at_exit);
-  bool may_finalize(const SchedulerInput& input, bool* wait);
-  void release_hold();
+  bool may_finalize(const SchedulerInput& input);
   void attach_failed(const cuda::AttachOutcome& outcome);
   void publish();
 
@@ -51,7 +51,6 @@ class DeviceWindows {
   uint32_t next_window_id_ = 1;
   int64_t opened_ns_ = 0;
   const char* closing_ = nullptr;  // reason of a close that has to wait; null: none
-  int64_t hold_since_ns_ = 0;      // waiting for the training thread to stand still; 0: not
   uint32_t last_status_ = 0;
 };
 

@@ -104,7 +104,7 @@ void start_library(int argument_count, char* const* arguments) {
     const MessageValue values[] = {{"value", wanted.complaint}};
     complain_once("bad-variable", values, 1);
   }
-  host::set_listener({step_seen, on_capture, on_other_profiler, wanted.sample_frames});
+  host::set_listener({step_seen, on_capture, on_compile, on_other_profiler, wanted.sample_frames});
   host::add_audit_hook();
 }
 

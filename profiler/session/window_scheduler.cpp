@@ -90,13 +90,14 @@ bool WindowScheduler::steady() const {
 // True if no step has ended for long, counted from `since_ns` at the earliest, in a job that
 // has had steps: its loop goes on in a way that nobody marks, or it does something else.
 bool WindowScheduler::silent(const SchedulerInput& input, int64_t since_ns) const {
-  if (input.steps == 0) return false;
+  if (input.steps == 0 || input.compiling) return false;
   int64_t limit_ns = kSilenceNs;
-  const int64_t step_ns = open_ && inside_.count != 0 ? inside_.mean(8) : plain_.mean(8);
+  const int64_t step_ns = usual_step_ns();
   // One step is known: the next may take as long as it likes.
   if (step_ns == 0 && !input.graphs_in_use) limit_ns = kOnlyWindowStartNs;
   if (limit_ns < kSilentSteps * step_ns) limit_ns = kSilentSteps * step_ns;
-  const int64_t from_ns = input.last_step_ns > since_ns ? input.last_step_ns : since_ns;
+  int64_t from_ns = input.last_step_ns > since_ns ? input.last_step_ns : since_ns;
+  if (from_ns < input.last_preparation_ns) from_ns = input.last_preparation_ns;
   return input.now_ns - from_ns > limit_ns;
 }
 
@@ -176,6 +177,7 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
   if (windows_ != 0 && !input.reattach_allowed) return {};
   SchedulerDecision asked;
   if (take_request(input, &asked)) return asked;
+  if (stayed_attached_ && options_.mode == WindowMode::kAuto) return {};
   // A window that saw no step says nothing about training: the first steps get another.
   const bool made_up = blind_ && input.steps != 0 && options_.mode == WindowMode::kAuto;
   if (input.now_ns < next_open_ns_ && !made_up) return {};
@@ -198,7 +200,10 @@ SchedulerDecision WindowScheduler::when_closed(const SchedulerInput& input) {
     if (input.steps_will_show) {
       patience_ns = input.reattach_sure ? kNoStepsYetStartNs : kOnlyWindowStartNs;
     }
-    if (input.now_ns - start_ns_ < patience_ns) return {};
+    // The first step may be compiled for minutes: then it has not been waited for yet.
+    const bool preparing =
+        input.compiling || input.now_ns - input.last_preparation_ns < patience_ns;
+    if (input.now_ns - start_ns_ < (preparing ? kStillWarmingNs : patience_ns)) return {};
     return {SchedulerCommand::kOpen, "no steps seen"};
   }
   if (input.now_ns >= next_by_cost_ns_ && silent(input, start_ns_)) {

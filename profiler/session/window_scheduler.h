@@ -35,15 +35,17 @@ struct SchedulerOptions {
 // All counters are since the process initialised CUDA.
 struct SchedulerInput {
   int64_t now_ns = 0;
-  uint64_t steps = 0;            // training steps that have ended
-  int64_t last_step_ns = 0;      // when the last one ended; 0: none
-  uint64_t records = 0;          // device records of the open window
-  bool capture_open = false;     // a stream capture is under way
-  bool hands_off = false;        // another tool wants CUPTI
-  bool steps_will_show = false;  // Python bridge is in place: steps are seen when they come
-  bool graphs_in_use = false;    // CUDA graphs were launched
-  bool reattach_allowed = true;  // by CUPTI version (and graphs)
-  bool reattach_sure = false;    // whatever the job does later, this window is not the only one
+  uint64_t steps = 0;               // training steps that have ended
+  int64_t last_step_ns = 0;         // when the last one ended; 0: none
+  uint64_t records = 0;             // device records of the open window
+  bool capture_open = false;        // a stream capture is under way
+  bool compiling = false;           // torch.compile is at work
+  int64_t last_preparation_ns = 0;  // when a compilation or capture last began or ended
+  bool hands_off = false;           // another tool wants CUPTI
+  bool steps_will_show = false;     // Python bridge is in place: steps are seen when they come
+  bool graphs_in_use = false;       // CUDA graphs were launched
+  bool reattach_allowed = true;     // by CUPTI version (and graphs)
+  bool reattach_sure = false;       // whatever the job does later, this window is not the only one
 };
 
 enum class SchedulerCommand : uint8_t { kNothing, kOpen, kClose };
@@ -112,8 +114,14 @@ class WindowScheduler {
   // What came of a command.
   void opened(int64_t now_ns, int64_t attach_ns);
   void open_failed(int64_t now_ns, bool try_again);
-  // `stayed_attached`: CUPTI's cost goes on, and is booked, until the next window.
+  // `stayed_attached`: CUPTI's cost goes on, and is booked, until the next window. On its own
+  // accord the scheduler then opens none: to switch kinds on again in a job that has made
+  // graphs and loaded code meanwhile ended one in a corrupted heap (docs/decisions/001).
   void closed(int64_t now_ns, int64_t detach_ns, bool stayed_attached = false);
+  // Mean of the newest steps; 0: none is known.
+  int64_t usual_step_ns() const {
+    return open_ && inside_.count != 0 ? inside_.mean(8) : plain_.mean(8);
+  }
   // Before `closed`: the step accounting of the window that ends now.
   WindowCost cost_so_far() const;
 

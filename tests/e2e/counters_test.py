@@ -110,7 +110,8 @@ class Counters(harness.Scratch):
 
     def test_too_few_cores(self):
         got = self.measured("cpu", workers=4 * CPUS)
-        self.assertGreater(got.delay, 0.4)
+        # Every other cause shows 0.00. Not all workers run at once: 0.28 on 10 cores, above 0.4 on 2.
+        self.assertGreater(got.delay, 0.15)
         self.assertLess(got.blocked, 0.1)
 
     def test_held_gil(self):

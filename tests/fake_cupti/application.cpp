@@ -13,14 +13,12 @@ namespace {
 struct OpenCall {
   CUpti_CallbackData runtime;
   CUpti_CallbackData driver;
-  uint64_t runtime_word = 0;
-  uint64_t driver_word = 0;
 };
 
 thread_local OpenCall open_call;
 
 void site(CUpti_CallbackDomain domain, uint32_t id, CUpti_ApiCallbackSite where,
-          uint32_t correlation, const void* params, int* result, uint64_t* word, const char* name) {
+          uint32_t correlation, const void* params, int* result, const char* name) {
   CUpti_CallbackFunc callback = nullptr;
   void* user = nullptr;
   {
@@ -35,7 +33,8 @@ void site(CUpti_CallbackDomain domain, uint32_t id, CUpti_ApiCallbackSite where,
   data.functionParams = params;
   data.functionReturnValue = where == CUPTI_API_EXIT ? result : nullptr;
   data.contextUid = 1;
-  data.correlationData = word;
+  // A call entered before the attach has no word of ours: nobody may count on one.
+  data.correlationData = nullptr;
   data.correlationId = correlation;
   callback(user, domain, id, &data);
 }
@@ -51,15 +50,13 @@ uint32_t call(uint32_t runtime_id, const Runtime& runtime, uint32_t driver_id, c
               bool driver_only, Inside inside) {
   const uint32_t correlation = next_correlation();
   int result = 0;
-  uint64_t outer = 0;
-  uint64_t inner = 0;
   if (!driver_only) {
     site(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_id, CUPTI_API_ENTER, correlation, &runtime, &result,
-         &outer, "runtime");
+         "runtime");
   }
   if (driver_id != 0) {
     site(CUPTI_CB_DOMAIN_DRIVER_API, driver_id, CUPTI_API_ENTER, correlation, &driver, &result,
-         &inner, "driver");
+         "driver");
   }
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -69,11 +66,11 @@ uint32_t call(uint32_t runtime_id, const Runtime& runtime, uint32_t driver_id, c
   }
   if (driver_id != 0) {
     site(CUPTI_CB_DOMAIN_DRIVER_API, driver_id, CUPTI_API_EXIT, correlation, &driver, &result,
-         &inner, "driver");
+         "driver");
   }
   if (!driver_only) {
     site(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_id, CUPTI_API_EXIT, correlation, &runtime, &result,
-         &outer, "runtime");
+         "runtime");
   }
   return correlation;
 }
@@ -117,6 +114,10 @@ uint64_t calls(const std::string& function) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   return world->calls[function];
 }
+void watch(std::function<void(const std::string& function)> watcher) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  world->watcher = std::move(watcher);
+}
 void hold_by_other_tool(const std::string& name) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   world->other_tool = name;
@@ -136,15 +137,14 @@ uint32_t launch_in_two_halves(const Op& op, const std::function<void()>& between
   cudaLaunchKernel_v7000_params params = {};
   const uint32_t correlation = next_correlation();
   int result = 0;
-  uint64_t word = 0;
   const auto id = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
-  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_ENTER, correlation, &params, &result, &word, "r");
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_ENTER, correlation, &params, &result, "r");
   between();
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     trace_kernel(op, correlation, 0);
   }
-  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_EXIT, correlation, &params, &result, &word, "r");
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_EXIT, correlation, &params, &result, "r");
   return correlation;
 }
 
@@ -199,9 +199,8 @@ uint32_t synchronize_stream(uint64_t stream) {
 uint32_t synchronize_device() {
   const uint32_t correlation = next_correlation();
   int result = 0;
-  uint64_t word = 0;
   const auto id = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
-  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_ENTER, correlation, nullptr, &result, &word, "d");
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_ENTER, correlation, nullptr, &result, "d");
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     int64_t last_ns = clock_ns();
@@ -210,7 +209,7 @@ uint32_t synchronize_device() {
     spend(last_ns - clock_ns());
     settle();
   }
-  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_EXIT, correlation, nullptr, &result, &word, "d");
+  site(CUPTI_CB_DOMAIN_RUNTIME_API, id, CUPTI_API_EXIT, correlation, nullptr, &result, "d");
   return correlation;
 }
 
@@ -274,8 +273,7 @@ void enter_launch(const Op& op) {
   open_call.runtime.functionParams = &params;
   int result = 0;
   site(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
-       CUPTI_API_ENTER, open_call.runtime.correlationId, &params, &result, &open_call.runtime_word,
-       "runtime");
+       CUPTI_API_ENTER, open_call.runtime.correlationId, &params, &result, "runtime");
   std::lock_guard<std::recursive_mutex> lock(mutex);
   spend(world->call_ns);
   trace_kernel(op, open_call.runtime.correlationId, 0);
@@ -284,8 +282,7 @@ void enter_launch(const Op& op) {
 void leave_launch() {
   int result = 0;
   site(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_API_EXIT,
-       open_call.runtime.correlationId, open_call.runtime.functionParams, &result,
-       &open_call.runtime_word, "runtime");
+       open_call.runtime.correlationId, open_call.runtime.functionParams, &result, "runtime");
 }
 
 bool attached() {

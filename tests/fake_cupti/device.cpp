@@ -33,6 +33,7 @@ void spend(int64_t duration_ns) {
 
 CUptiResult enter(const char* function) {
   ++world->calls[function];
+  if (world->watcher) world->watcher(function);
   auto found = world->errors.find(function);
   if (found == world->errors.end() || found->second.count == 0) return CUPTI_SUCCESS;
   if (found->second.count > 0) --found->second.count;

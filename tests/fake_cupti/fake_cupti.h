@@ -40,6 +40,8 @@ void set_call_ns(int64_t duration_ns);
 // The next `count` calls of that CUPTI function return `result` (-1: all calls).
 void fail(const std::string& function, CUptiResult result, int count = -1);
 uint64_t calls(const std::string& function);
+// Called at each call of a CUPTI function, on its thread.
+void watch(std::function<void(const std::string& function)> watcher);
 void hold_by_other_tool(const std::string& name);  // empty: released
 
 // The application's calls. Each gives the correlation id it got.

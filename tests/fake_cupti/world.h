@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,7 @@ struct World {
   int64_t call_ns = 2000;
   std::map<std::string, Error> errors;
   std::map<std::string, uint64_t> calls;
+  std::function<void(const std::string&)> watcher;
   std::string other_tool;
 
   bool attached = false;

@@ -223,10 +223,12 @@ class _Compiling:
         self.depth += 1
         if self.depth == 1:
             self.begin = _now()
+            _compile(1)
 
     def ends(self, *_):
         self.depth = max(self.depth - 1, 0)
         if self.depth == 0 and self.begin:
+            _compile(0)
             _event(_RANGE, self.begin, 0, 0, -1, _names.id("torch.compile"), _RANGE_COMPILE, 0)
             self.begin = 0
 

@@ -2,12 +2,17 @@
 
 Usage: handover.py ROUNDS. In: LD_PRELOAD of the recorder, IDLESCOPE_WINDOW=off. Per round: the C API
 opens a window, 30 steps; torch.profiler starts (the recorder must let go first), 20 steps, stops; the
-recorder must take its window up again by itself, 30 steps; the API closes it. Once a profiler session
-also comes before the first window and one after the last. Out: one JSON line; exit code 1 if a
-profiler session saw fewer kernels than the steps launched, or a window did not come back.
+recorder must take its window up again by itself, 30 steps; the API closes it.
+
+Before PyTorch 2.13 a profiler session leaves CUPTI subscribed for good unless TEARDOWN_CUPTI=1 is set
+(seen with 2.11 on an H200: "CUPTI ... is tracing this GPU; only one tool can"). Without it there is one
+round, and the recorder need not come back. With it a session also comes before the first window and
+one after the last. Out: one JSON line; exit code 1 if a profiler session saw fewer kernels than the
+steps launched, a window did not open, or did not come back where it can.
 """
 import ctypes
 import json
+import os
 import sys
 import time
 
@@ -48,22 +53,25 @@ def profiled(count):
 
 
 steps(20)
-before = profiled(20)
-lost, not_opened, not_back, counts = 0, 0, 0, []
-for _ in range(rounds):
+torn_down = os.environ.get("TEARDOWN_CUPTI") == "1"
+sessions = [profiled(20)] if torn_down else []
+not_opened, not_back = 0, 0
+for _ in range(rounds if torn_down else 1):
     library.idlescope_start()
     not_opened += not wait_for(True)
     steps(30)
-    counts.append(profiled(20))
-    not_back += not wait_for(True, 10.0)
+    sessions.append(profiled(20))
+    not_back += not wait_for(True)
     steps(30)
     library.idlescope_stop()
     wait_for(False)
-after = profiled(20)
+    if not_opened + not_back > 1:
+        break  # each costs its waiting time
+sessions.append(profiled(20))
 least = 20 * 60  # a step launches more than 100 kernels
-lost = sum(c < least for c in counts + [before, after])
-print(json.dumps({"rounds": rounds, "kernels_before": before, "kernels_after": after,
-                  "kernels_min": min(counts), "kernels_max": max(counts), "sessions_short": lost,
+lost = sum(c < least for c in sessions)
+print(json.dumps({"teardown": torn_down, "sessions": len(sessions), "kernels_min": min(sessions),
+                  "kernels_max": max(sessions), "sessions_short": lost,
                   "windows_not_opened": not_opened, "windows_not_back": not_back,
                   "windows": status().windows, "trace": status().path.decode()}), flush=True)
-sys.exit(1 if lost or not_opened or not_back else 0)
+sys.exit(1 if lost or not_opened or (torn_down and not_back) else 0)

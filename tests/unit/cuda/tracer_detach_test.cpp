@@ -97,6 +97,8 @@ TEST_F(TracerTest, GraphLaunchDuringDetachKeepsUsAttached) {
   // The next window needs no second subscribe.
   ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
   EXPECT_EQ(fake_cupti::calls("Subscribe"), 1u);
+  EXPECT_EQ(fake_cupti::calls("ActivityRegisterCallbacks"), 1u);
+  EXPECT_EQ(fake_cupti::calls("ActivityRegisterTimestampCallback"), 1u);
   EXPECT_TRUE(detach().finalized);
 }
 

@@ -96,7 +96,7 @@ TEST_F(HostEventsTest, StepsAreNumberedPerProcessAndHeard) {
               configure();
               set_listener(
                   {[](int64_t, bool from_loader) { ++(from_loader ? batches_heard : steps_heard); },
-                   [](bool) {}, [](bool) {}, false});
+                   [](bool) {}, [](bool) {}, [](bool) {}, false});
               step_ended(100, 1, 0);
               step_ended(200, 1, 0);
               batch_delivered(300);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -74,6 +75,47 @@ TEST(DeviceSession, OneProcess) {
   request_window_end();
   EXPECT_TRUE(within_seconds(5, [] { return !fake_cupti::attached(); }));
 
+  // CUPTI comes and goes while the training thread stands between two steps.
+  std::atomic<bool> training{true};
+  std::atomic<bool> in_step{false};
+  std::atomic<int> switches{0};
+  std::atomic<int> under_a_step{0};
+  fake_cupti::watch([&](const std::string& function) {
+    if (function != "Subscribe" && function != "ActivityEnable" && function != "Finalize") return;
+    ++switches;
+    if (in_step) ++under_a_step;
+  });
+  std::thread trainer([&] {
+    while (training) {
+      in_step = true;
+      pause_ms(2);
+      in_step = false;
+      timespec now;
+      clock_gettime(CLOCK_MONOTONIC, &now);
+      on_step(int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, false);
+    }
+  });
+  pause_ms(50);
+  for (int i = 0; i < 5; ++i) {
+    request_window();
+    EXPECT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
+    request_window_end();
+    EXPECT_TRUE(within_seconds(5, [] { return !fake_cupti::attached(); }));
+  }
+  const uint64_t steps_then = device_statistics().steps;
+  EXPECT_TRUE(within_seconds(5, [&] { return device_statistics().steps > steps_then + 5; }))
+      << "it goes on afterwards";
+  training = false;
+  trainer.join();
+  EXPECT_GE(switches, 5 * 3);
+  EXPECT_EQ(under_a_step, 0);
+  // A job that has stopped marking is not waited for long.
+  request_window();
+  EXPECT_TRUE(within_seconds(5, [] { return device_statistics().window_open; }));
+  request_window_end();
+  EXPECT_TRUE(within_seconds(5, [] { return !fake_cupti::attached(); }));
+  fake_cupti::watch(nullptr);
+
   // No attach and no detach while a stream is being captured.
   on_capture(true);
   request_window();
@@ -116,7 +158,7 @@ TEST(DeviceSession, OneProcess) {
   EXPECT_EQ(device_state().ended.load(), 1u);
   EXPECT_EQ(fake_cupti::calls("Finalize"), finalized) << "not at exit";
   EXPECT_EQ(device_statistics().gpu_ops, 50u + 3 + 7);
-  EXPECT_EQ(device_statistics().windows, 6u);
+  EXPECT_EQ(device_statistics().windows, 12u);
   finish_device();  // harmless
   cuda::set_cupti_for_test(nullptr);
 }

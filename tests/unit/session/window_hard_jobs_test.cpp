@@ -77,6 +77,34 @@ TEST(IrregularSteps, AreRecordedAllTheSame) {
   EXPECT_EQ(job.log[1].substr(0, 11), "close steps");
 }
 
+// torch.compile works on the second step, and a graph was captured for it already.
+TEST(SilentMarks, ACompilationIsNoSilence) {
+  TrainingJob job;
+  job.facts.graphs_in_use = true;
+  job.steps(1);
+  job.facts.compiling = true;
+  job.idle(90 * kSecond);
+  EXPECT_TRUE(job.log.empty());
+  job.facts.compiling = false;
+  job.facts.last_preparation_ns = job.now_ns;
+  job.idle(WindowScheduler::kSilenceNs - kSecond);
+  EXPECT_TRUE(job.log.empty());
+  job.idle(2 * kSecond);
+  ASSERT_EQ(job.log.size(), 1u);
+  EXPECT_EQ(job.log[0], "open steps have stopped@1");
+}
+
+// … or on the first one, for longer than the patience with a loop that shows no steps.
+TEST(SilentMarks, TheFirstStepMayBeCompiledForMinutes) {
+  TrainingJob job;
+  job.facts.steps_will_show = true;
+  job.facts.compiling = true;
+  job.idle(WindowScheduler::kStillWarmingNs - kSecond);
+  EXPECT_TRUE(job.log.empty());
+  job.idle(2 * kSecond);
+  EXPECT_EQ(job.log.size(), 1u) << "but not for ever";
+}
+
 TEST(SilentMarks, AGraphThatIsReplayedIsRecordedAfterAFewSeconds) {
   TrainingJob job;
   job.step_ns = 300 * kMs;  // eager steps before the capture, too few to be steady

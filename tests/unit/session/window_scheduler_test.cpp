@@ -383,6 +383,21 @@ TEST(WindowScheduler, TakenIsTriedAgainOtherFailuresAreNot) {
   EXPECT_EQ(scheduler.tick(input).command, SchedulerCommand::kNothing);
 }
 
+// Kinds are not switched on again in a job that has made graphs, unless somebody asks for it.
+TEST(WindowScheduler, AfterAWindowThatStayedAttachedNoneComesByItself) {
+  Job job;
+  while (job.log.empty()) job.steps(1);
+  job.facts.graphs_in_use = true;
+  job.scheduler.closed(job.now_ns, 4 * kMs, true);
+  job.steps(20000);
+  job.idle(700 * kSecond);
+  EXPECT_EQ(job.log.size(), 1u);
+  job.scheduler.request(true, "api");
+  job.steps(1);
+  ASSERT_EQ(job.log.size(), 2u);
+  EXPECT_EQ(job.log[1].substr(0, 8), "open api");
+}
+
 TEST(WindowScheduler, NoSecondWindowWhereReattachIsUnsafe) {
   Job job;
   job.facts.reattach_allowed = false;
