@@ -226,18 +226,22 @@ TEST_F(TracerTest, ManyWindowsLeakNothing) {
 
 TEST_F(TracerTest, ManyThreadsManyWindows) {
   std::atomic<bool> stop{false};
+  std::atomic<uint64_t> launched{0};
   std::vector<std::thread> threads;
   for (uint64_t i = 0; i < 4; ++i) {
-    threads.emplace_back([&stop, i] {
+    threads.emplace_back([&stop, &launched, i] {
       while (!stop) {
         fake_cupti::launch({.duration_ns = 10, .stream = i});
+        ++launched;
         std::this_thread::yield();
       }
     });
   }
   for (uint32_t window = 1; window <= 25; ++window) {
     ASSERT_EQ(attach(window).status, AttachStatus::kAttached);
-    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    // However busy the machine is: some launches in each window. Four may have begun before.
+    const uint64_t enough = launched + 4 + 6;
+    while (launched < enough) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     tracer_->collect(true);
     ASSERT_TRUE(detach(true, 500 * kMs).finalized);
   }
