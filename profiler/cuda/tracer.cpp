@@ -284,8 +284,14 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
 
   const bool graphs_idle = !request.device_idle_first ||
                            (complete && graph_sightings().graph_launches == graph_launches);
-  if (request.finalize && quiet && graphs_idle) {
-    if (request.before_finalize != nullptr) request.before_finalize(request.before_finalize_data);
+  int64_t waited_ns = 0;
+  bool go = request.finalize && quiet && graphs_idle;
+  if (go && request.before_finalize != nullptr) {
+    const int64_t asked_ns = monotonic_ns();
+    go = request.before_finalize(request.before_finalize_data);
+    waited_ns = monotonic_ns() - asked_ns;
+  }
+  if (go) {
     const CUptiResult finalized = api_.Finalize();
     outcome.finalized = finalized == CUPTI_SUCCESS;
     if (!outcome.finalized && outcome.result == CUPTI_SUCCESS) {
@@ -301,7 +307,7 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
     lost_buffers =
         buffers.drain([] {}, [](const ActivityBuffers::Filled&) {}) + buffers.forget_held();
   }
-  outcome.detach_ns = monotonic_ns() - end_ns;
+  outcome.detach_ns = monotonic_ns() - end_ns - waited_ns;
   outcome.records = writer_.ops();
   outcome.calls = writer_.calls();
   writer_.flush();

@@ -50,8 +50,9 @@ struct DetachRequest {
   bool device_idle_first;
   int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
   // Called before a finalize, when everything has been collected: the caller may bring the
-  // launching threads to a halt. Null: nothing is done.
-  void (*before_finalize)(void* data);
+  // launching threads to a halt. False: do not finalize. Null: nothing is done. Its time is the
+  // job's, not part of detach_ns.
+  bool (*before_finalize)(void* data);
   void* before_finalize_data;
   const char* reason;
   uint64_t step_number;

@@ -263,7 +263,10 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   cuda::DetachRequest request = {};
   request.finalize = finalize;
   request.device_idle_first = finalize && input.graphs_in_use;
-  request.before_finalize = [](void* windows) { static_cast<DeviceWindows*>(windows)->hold(); };
+  request.before_finalize = [](void* windows) {
+    static_cast<DeviceWindows*>(windows)->hold();
+    return device_state().stop.load(std::memory_order_acquire) == 0;  // at exit nothing is
+  };
   request.before_finalize_data = this;
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
   request.reason = reason;

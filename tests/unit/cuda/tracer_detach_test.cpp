@@ -75,6 +75,32 @@ TEST_F(TracerTest, CallThatNeverReturnsDoesNotHoldTheDetach) {
   EXPECT_TRUE(packets_.calls().empty());
 }
 
+TEST_F(TracerTest, WhoeverBringsTheThreadsToAHaltMayForbidTheFinalize) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  struct Halt {
+    bool go;
+    uint64_t asked;
+  } halt = {false, 0};
+  DetachRequest request = {};
+  request.finalize = true;
+  request.before_finalize_data = &halt;
+  request.before_finalize = [](void* data) {
+    auto* mine = static_cast<Halt*>(data);
+    ++mine->asked;
+    EXPECT_FALSE(fake_cupti::kind_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return mine->go;
+  };
+  EXPECT_FALSE(tracer_->detach(request).finalized);
+  EXPECT_TRUE(fake_cupti::attached());
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  halt.go = true;
+  const DetachOutcome outcome = tracer_->detach(request);
+  EXPECT_TRUE(outcome.finalized);
+  EXPECT_EQ(halt.asked, 2u);
+  EXPECT_LT(outcome.detach_ns, 200 * kMs) << "waiting for a step is no stall of the job";
+}
+
 TEST_F(TracerTest, GraphLaunchDuringDetachKeepsUsAttached) {
   ASSERT_EQ(attach().status, AttachStatus::kAttached);
   fake_cupti::launch_graph({.duration_ns = 1000, .graph_id = 4, .graph_nodes = 20});
