@@ -255,6 +255,7 @@ struct RunLedger {
   Ns begin_ns = 0;
   Ns end_ns = 0;
   Ns startup_ns = 0;         // until the first steady step
+  Ns loop_ns = 0;            // from there to the end of the last step; 0: no steps
   Ns startup_loader_ns = 0;  // of it inside next() or creating workers
   uint64_t epochs = 0;
   Ns epoch_restart_ns = 0;  // sum over epochs: create, reset, excess of the first next(), shutdown

@@ -1,23 +1,20 @@
-// How much longer recorded steps took than others (π).
+// How much longer a step took while the device was recorded.
 //
-// In: durations of steady host steps inside the windows and outside of them. Out: their ratio;
-// 0: unknown. The recorder's own sums compare neighbours and are used where they can be; a
-// checkpoint or an evaluation that fell into one side is nobody's slowdown, so then steps are
-// compared without such rare stalls.
+// In: the step points of the run and the recorder's windows. Out: a ratio for the report and
+// its LIMITS line. Both sides are medians of steps beside each other, so that warm-up, stalls
+// and the ends of epochs, which fall on one side by chance, do not count; where the steps are
+// too few, too uneven or plainly of another kind there is no ratio.
 #pragma once
 
 #include <vector>
 
+#include "analysis/diagnose/diagnosis.h"
 #include "analysis/read/recording.h"
 
 namespace idlescope::diagnose {
 
-struct StepsBySide {
-  const std::vector<int64_t>& inside;
-  const std::vector<int64_t>& outside;
-  const std::vector<read::Ns>& outside_begin;  // as outside
-};
-
-double own_slowdown(const std::vector<read::Window>& windows, const StepsBySide& steps);
+// At least 1; 0: cannot be said.
+double own_slowdown(const read::Process& process, const std::vector<StepPoint>& points,
+                    Ns steady_from);
 
 }  // namespace idlescope::diagnose

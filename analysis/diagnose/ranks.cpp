@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <unordered_map>
+
+#include "analysis/model/steady_part.h"
 
 namespace idlescope::diagnose {
 namespace {
@@ -17,9 +20,13 @@ struct Arrival {
   Ns end_ns;
 };
 
-// Communication ops of one device by key.
-std::map<Key, read::Op> collectives_of(const model::Model& model,
-                                       const model::DeviceTimeline& device) {
+// Communication ops of one device.
+struct Collectives {
+  std::map<Key, read::Op> by_key;
+  std::vector<read::Op> unnamed;  // in order of their start; nothing numbers them
+};
+
+Collectives collectives_of(const model::Model& model, const model::DeviceTimeline& device) {
   const read::Process& process = model.process_of(device);
   const model::ProcessModel& owner = model.processes[device.process];
   std::unordered_map<uint64_t, Key> named;  // (window, correlation) of the launching call
@@ -28,8 +35,7 @@ std::map<Key, read::Op> collectives_of(const model::Model& model,
     named[uint64_t{collective.window} << 32 | collective.correlation] = {collective.communicator,
                                                                          collective.sequence};
   }
-  std::map<Key, read::Op> out;
-  uint64_t order = 0;
+  Collectives out;
   for (const uint32_t i : device.ops) {
     const read::Op& op = process.ops[i];
     const read::OpDescriptor& descriptor = process.op_descriptors[op.descriptor];
@@ -38,12 +44,49 @@ std::map<Key, read::Op> collectives_of(const model::Model& model,
     }
     const auto it = named.find(uint64_t{op.window} << 32 | op.correlation);
     if (it != named.end()) {
-      out[it->second] = op;
+      out.by_key[it->second] = op;
     } else if (named.empty()) {
-      out[{0, order++}] = op;
+      out.unnamed.push_back(op);
     }
   }
   return out;
+}
+
+// By how many collectives the recording of `other` begins later than that of `first`. Windows
+// of two ranks open at different steps, so the n-th of one is not the n-th of the other; but a
+// collective ends on all ranks at about the same time.
+int64_t offset_between(const std::vector<read::Op>& first, const std::vector<read::Op>& other) {
+  if (first.empty() || other.empty()) return 0;
+  constexpr size_t kTried = 16;
+  const size_t stride = std::max<size_t>(1, other.size() / kTried);
+  std::vector<int64_t> candidates;
+  for (size_t i = 0; i < other.size(); i += stride) {
+    const auto after = std::partition_point(first.begin(), first.end(), [&](const read::Op& op) {
+      return op.end_ns < other[i].end_ns;
+    });
+    const int64_t at = after - first.begin();
+    candidates.push_back(at - static_cast<int64_t>(i));
+    candidates.push_back(at - 1 - static_cast<int64_t>(i));
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  int64_t best = 0;
+  Ns least = INT64_MAX;
+  for (const int64_t candidate : candidates) {
+    std::vector<int64_t> apart;
+    for (size_t i = 0; i < other.size(); ++i) {
+      const int64_t at = static_cast<int64_t>(i) + candidate;
+      if (at < 0 || at >= static_cast<int64_t>(first.size())) continue;
+      apart.push_back(std::abs(first[at].end_ns - other[i].end_ns));
+    }
+    if (2 * apart.size() < std::min(first.size(), other.size())) continue;
+    const Ns middle = model::median(std::move(apart));
+    if (middle < least) {
+      least = middle;
+      best = candidate;
+    }
+  }
+  return best;
 }
 
 // Why the last rank of a step was late (B5): by leaf, what it spent more in that step than the
@@ -134,9 +177,17 @@ std::vector<RankDiagnosis> match_ranks(const model::Model& model,
   }
 
   std::map<Key, std::vector<Arrival>> matched;
+  std::vector<read::Op> first_unnamed;
   for (size_t r = 0; r < ranks.size(); ++r) {
-    for (const auto& [key, op] : collectives_of(model, model.devices[ranks[r]->device])) {
-      matched[key].push_back({r, op.begin_ns, op.end_ns});
+    Collectives found = collectives_of(model, model.devices[ranks[r]->device]);
+    for (const auto& [key, op] : found.by_key) matched[key].push_back({r, op.begin_ns, op.end_ns});
+    if (first_unnamed.empty()) first_unnamed = found.unnamed;
+    const int64_t offset = offset_between(first_unnamed, found.unnamed);
+    for (size_t i = 0; i < found.unnamed.size(); ++i) {
+      const int64_t number = static_cast<int64_t>(i) + offset;
+      if (number < 0) continue;  // before the first rank's recording
+      matched[{0, static_cast<uint64_t>(number)}].push_back(
+          {r, found.unnamed[i].begin_ns, found.unnamed[i].end_ns});
     }
   }
   struct Sum {

@@ -269,8 +269,7 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
   const Windows windows(p);
   const Ns steady_from = owner.steady_from_ns;
 
-  std::vector<int64_t> all, inside, outside;
-  std::vector<Ns> outside_begin;
+  std::vector<int64_t> all, outside;
   for (size_t i = 0; i + 1 < track.boundaries.size(); ++i) {
     StepPoint point;
     point.begin_ns = track.boundaries[i];
@@ -283,11 +282,7 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
     if (point.steady) {
       all.push_back(point.duration_ns);
       out.run.loader_wait_ns += std::max<Ns>(0, point.data_wait_ns);
-      if (point.window_id != 0) inside.push_back(point.duration_ns);
-      if (windows.outside(point.begin_ns, end)) {
-        outside.push_back(point.duration_ns);
-        outside_begin.push_back(point.begin_ns);
-      }
+      if (windows.outside(point.begin_ns, end)) outside.push_back(point.duration_ns);
     }
     out.points.push_back(point);
   }
@@ -307,12 +302,13 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
     out.unprofiled_mean_ns = mean(outside);
     out.unprofiled_steps = outside.size();
   }
-  out.slowdown = own_slowdown(p.windows, {inside, outside, outside_begin});
+  out.slowdown = own_slowdown(p, out.points, steady_from);
 
   // Start-up: until the first steady step.
   for (const StepPoint& point : out.points) {
     if (!point.steady) continue;
     out.run.startup_ns = point.begin_ns - out.run.begin_ns;
+    out.run.loop_ns = out.points.back().begin_ns + out.points.back().duration_ns - point.begin_ns;
     break;
   }
   const Ns startup_end = out.run.begin_ns + out.run.startup_ns;

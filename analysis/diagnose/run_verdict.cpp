@@ -1,7 +1,9 @@
 #include "analysis/diagnose/run_verdict.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "analysis/diagnose/verdict.h"
 #include "proto/report.pb.h"
 
 namespace idlescope::diagnose {
@@ -9,7 +11,8 @@ namespace {
 
 // Start-up once is normal in a short trial, where imports and first uses of kernels outweigh
 // any training. The wait for the first batch is the verdict only if it is a large part of the
-// loop and nothing else is wrong. Restarts come back every epoch and count in full.
+// loop, nothing else is wrong and hardly any training was seen: it happens once, and a longer
+// run hides it. Restarts come back every epoch and count in full.
 constexpr double kFirstBatchOfLoop = 0.4;
 constexpr Ns kFirstBatchNs = 1'000'000'000;
 constexpr double kRestartsOfRun = 0.1;
@@ -44,6 +47,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     out.verdict = verdict;
     out.ledger = report::LEDGER_RUN;
     out.top_leaf = leaf;
+    // One share a verdict: that of the ledger which decided.
+    std::erase_if(out.verdict_shares, [&](const VerdictShare& s) { return s.verdict == verdict; });
     out.verdict_shares.insert(out.verdict_shares.begin(), own);
     if (out.certainty == report::CERTAINTY_UNSPECIFIED ||
         out.certainty == report::CANNOT_TELL_YET) {
@@ -52,7 +57,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
   };
   // Steps that compile or capture again and again are slow and few: the window may not hold
   // enough of them, but the host has seen every one.
-  const double loop_ns = wall - static_cast<double>(run.startup_ns);
+  const double loop_ns = run.loop_ns > 0 ? static_cast<double>(run.loop_ns)
+                                         : wall - static_cast<double>(run.startup_ns);
   const double compiling = loop_ns > 0 ? static_cast<double>(run.compile_ns) / loop_ns : 0;
   if (out.verdict == report::CANNOT_TELL && run.compiles >= kCompilesOften &&
       compiling > kCompileOfLoop) {
@@ -72,9 +78,11 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     if (stall.verdict != report::PERIODIC || stall.period_steps == 0 || stall.what.empty()) {
       continue;
     }
+    // Imports and the first batch are no part of the steps that the stall interrupts.
+    const double of_loop = loop_ns > 0 ? static_cast<double>(stall.total_ns) / loop_ns : 0;
     if (!seen_by_device && judged && stall.share_of_run > kStallOfRun &&
         stall.share_of_run > steady_loss) {
-      take(report::PERIODIC, stall.leaf, stall.share_of_run);
+      take(report::PERIODIC, stall.leaf, of_loop);
       return;
     }
     const bool listed =
@@ -83,8 +91,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
     if (judged && stall.share_of_run > kStallShown && !listed) {
       VerdictShare second;
       second.verdict = report::PERIODIC;
-      second.share = stall.share_of_run;
-      second.per_step_ns = stall.share_of_run * run.mean_step_ns;
+      second.share = of_loop;
+      second.per_step_ns = of_loop * run.mean_step_ns;
       out.verdict_shares.push_back(second);
     }
     break;
@@ -92,7 +100,8 @@ void weigh_run_against_window(const RunLedger& run, Diagnosis& out) {
   // The loop: from the request for the first batch to the end, without other warming up.
   const double loop = wall - static_cast<double>(run.startup_ns - run.first_batch_ns);
   const double first = loop > 0 ? static_cast<double>(run.first_batch_ns) / loop : 0;
-  if (busy && run.first_batch_ns >= kFirstBatchNs && first > kFirstBatchOfLoop) {
+  if (busy && run.first_batch_ns >= kFirstBatchNs && first > kFirstBatchOfLoop &&
+      out.step.steady_steps < kStepsForVerdict) {
     take(report::STARTUP, report::STARTUP_LEAF, static_cast<double>(run.startup_ns) / wall);
   }
 }

@@ -41,6 +41,8 @@ const Message& waits_for(Verdict verdict) {
 }
 
 // Above this share of a step there is little left to talk about.
+constexpr int64_t kSlowFirstBatchNs = 1'000'000'000;
+constexpr double kMuchOfRun = 0.4;
 constexpr double kNearlyAllCompute = 0.95;
 
 bool startup_only(const Context& c) {
@@ -283,6 +285,21 @@ class Writer {
     }
   }
 
+  // A slow first batch of training that is healthy afterwards: worth a word, not the verdict.
+  void startup_beside_it() {
+    const diagnose::RunLedger& run = c_.d.run;
+    const double wall = static_cast<double>(run.end_ns - run.begin_ns);
+    if (run.first_batch_ns < kSlowFirstBatchNs || wall <= 0 ||
+        static_cast<double>(run.startup_ns) < kMuchOfRun * wall) {
+      return;
+    }
+    add(Say(messages::kStartupDetail)
+            .with("startup", duration(run.startup_ns))
+            .with("wall", duration(run.end_ns - run.begin_ns))
+            .with("share", percent(static_cast<double>(run.startup_ns) / wall)));
+    add(Say(messages::kStartupOnce));
+  }
+
   void compute() {
     const double rest = std::max(0.0, c_.unit_ns - c_.compute_ns() - c_.verdict_ns(CANNOT_TELL));
     if (c_.per_step) {
@@ -294,6 +311,7 @@ class Writer {
     } else {
       compute_only();
     }
+    startup_beside_it();
     // Above that the sentence before has said how little is left.
     if (c_.share(c_.compute_ns()) < kNearlyAllCompute) {
       second(c_.per_step ? messages::kSecondVerdict : messages::kSecondVerdictWindow);

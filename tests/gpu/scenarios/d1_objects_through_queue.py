@@ -3,6 +3,7 @@
 The workers have little to do; the queue is the limit. Fix A: the same content as one
 tensor."""
 
+import gc
 import pickle
 import time
 
@@ -49,6 +50,8 @@ def main():
     data = Records(job.total_steps() + 2, records, job.fix == "A")
     batches = harness.loader(job, data, None, num_workers=8, drop_last=False, pin_memory=False,
                              collate_fn=as_it_is)
+    # A million fresh objects set off garbage collections, which are another bottleneck (H2).
+    gc.disable()
     meter = job.meter()
     loss = None
     for extra in batches:

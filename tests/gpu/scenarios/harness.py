@@ -42,6 +42,8 @@ def parse(scenario, fixes=("none", "A"), steps=100, twin=True, extra=None):
                         help="stop counting after this long, but not before 30 steps")
     parser.add_argument("--calibration", metavar="FILE",
                         help="take calibrated values from this JSON file, add those that lack")
+    parser.add_argument("--calibrate-only", action="store_true",
+                        help="end before the first counted step (run_suite, before a recording)")
     parser.add_argument("--gate", help="wait for this file after the imports (used by run_suite)")
     parser.add_argument("--kineto", help="write a torch.profiler trace of 6 steps to this file")
     if extra:
@@ -158,6 +160,11 @@ class Job:
         return statistics.median(times)
 
     def meter(self, **options):
+        """Call it after everything that is calibrated and before everything that is recorded."""
+        if self.args.calibrate_only:
+            self.synchronize()
+            sys.stdout.flush()
+            sys.exit(0)
         return Meter(self, **options)
 
 
@@ -251,9 +258,9 @@ def expected(verdicts, leaves=(), limiters=(), share=None, tolerance=0.10, accep
     return result
 
 
-def device_bound(gone=None, forbid=()):
+def device_bound(gone=None, forbid=(), **more):
     """Expectation of every twin and of most fixes."""
-    return expected(["COMPUTE"], gone=gone, forbid=forbid)
+    return expected(["COMPUTE"], gone=gone, forbid=forbid, **more)
 
 
 def idle_share(tc_ms, step_ms):

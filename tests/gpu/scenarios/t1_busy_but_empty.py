@@ -41,7 +41,7 @@ def main():
         expect = harness.expected(
             ["UNDERFILLED"], ["BUSY_COMPUTE"], accept=["larger-batch"],
             forbid=["num-workers", "cuda-graph", "pin-non-blocking"], busy_above=0.95,
-            fill_below=0.05 if job.fix == "none" else 0.55)
+            fill_below=0.05 if job.fix == "none" else 0.6)
     harness.finish(job, meter, tc, tl, expect, rows, loss)
 
 

@@ -42,6 +42,44 @@ TEST(RunVerdict, SlowFirstBatchIsTheVerdictOnlyOfHealthyTraining) {
   EXPECT_EQ(after(run, report::DATA), report::DATA);
 }
 
+TEST(RunVerdict, SlowFirstBatchIsNotOnceTrainingWasSeen) {
+  const RunLedger run = short_trial(14, 6, 18);
+  Diagnosis diagnosis;
+  diagnosis.verdict = report::COMPUTE;
+  diagnosis.step.steady_steps = 19;
+  weigh_run_against_window(run, diagnosis);
+  EXPECT_EQ(diagnosis.verdict, report::STARTUP);
+  diagnosis.verdict = report::COMPUTE;
+  diagnosis.step.steady_steps = 20;
+  weigh_run_against_window(run, diagnosis);
+  EXPECT_EQ(diagnosis.verdict, report::COMPUTE);
+}
+
+TEST(RunVerdict, StallsAreAShareOfTheLoopTheyInterrupt) {
+  RunLedger run = short_trial(20, 0, 40);
+  run.loop_ns = 20 * kSecond;
+  RunStall stall;
+  stall.verdict = report::PERIODIC;
+  stall.leaf = report::CKPT;
+  stall.what = "checkpoint";
+  stall.period_steps = 25;
+  stall.total_ns = 14 * kSecond;
+  stall.share_of_run = 14.0 / 40;
+  run.stalls.push_back(stall);
+  Diagnosis diagnosis;
+  diagnosis.verdict = report::PERIODIC;
+  diagnosis.step.steady_steps = 30;
+  diagnosis.step.run_steps = 200;
+  VerdictShare of_window;
+  of_window.verdict = report::PERIODIC;
+  of_window.share = 0.3;
+  diagnosis.verdict_shares.push_back(of_window);
+  weigh_run_against_window(run, diagnosis);
+  EXPECT_EQ(diagnosis.verdict, report::PERIODIC);
+  ASSERT_EQ(diagnosis.verdict_shares.size(), 1u);  // not the window's share as well
+  EXPECT_DOUBLE_EQ(diagnosis.verdict_shares[0].share, 0.7);
+}
+
 TEST(RunVerdict, SlowFirstBatchOfALongRunIsNot) {
   EXPECT_EQ(after(short_trial(14, 6, 60), report::COMPUTE), report::COMPUTE);
 }
