@@ -111,6 +111,13 @@ const read::Op* CallLeaf::op_of_copy(uint32_t call) const {
   return it != copy_ops_.end() && it->first == call ? &process_.ops[it->second] : nullptr;
 }
 
+bool CallLeaf::sends_input(uint32_t call) const {
+  if (call_class(call) != trace::CALL_MEMCPY) return false;
+  trace::CopyKind kind{};
+  const uint64_t bytes = copy_bytes(call, kind);
+  return kind == trace::COPY_H2D && bytes > kSyncCopyBytes;
+}
+
 bool CallLeaf::first_use(uint32_t call) const {
   return std::binary_search(first_uses_.begin(), first_uses_.end(), call);
 }

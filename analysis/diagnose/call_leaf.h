@@ -36,6 +36,8 @@ class CallLeaf {
   // A small blocking copy right after another one on its thread, nothing launched between:
   // the host work between them is part of copying piece by piece.
   bool follows_small_copy(uint32_t call) const;
+  // It copies something of the host's, more than a scalar or two, to the device.
+  bool sends_input(uint32_t call) const;
   // First launch of its function in the recording.
   bool first_use(uint32_t call) const;
   // Leaf of time in which the host was inside the call; LEAF_UNSPECIFIED: the call is

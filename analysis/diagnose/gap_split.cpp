@@ -152,6 +152,25 @@ void GapSplit::add_wait_before(Ns g0) {
   }
 }
 
+// A library that loads code from memory has made it just before: cuDNN's engines for a new
+// shape, NVRTC, Triton. No record covers the making, only the load at its end.
+void GapSplit::charge_building(size_t mark, Pieces& out) const {
+  constexpr Ns kLongestThought = 5'000'000;  // shorter host code in front of a load is just that
+  for (size_t i = mark + 1; i < out.size(); ++i) {
+    const Piece& load = out[i];
+    if (load.leaf != report::COMPILE_MODULE || load.call == kNone ||
+        calls_.call_class(load.call) != trace::CALL_MODULE_LOAD) {
+      continue;
+    }
+    Piece& before = out[i - 1];
+    const bool host = before.leaf == report::HOST_FORWARD || before.leaf == report::HOST_BACKWARD ||
+                      before.leaf == report::HOST_PYTHON;
+    if (!host || before.end_ns != load.begin_ns || before.length_ns() < kLongestThought) continue;
+    before.leaf = report::COMPILE_MODULE;
+    before.grade = std::max(before.grade, Grade::kB);
+  }
+}
+
 uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& out) {
   if (g1 <= g0) return 0;
   const size_t mark = out.size();
@@ -162,6 +181,7 @@ uint32_t GapSplit::split(Ns g0, Ns g1, uint32_t o, uint32_t previous, Pieces& ou
   const uint32_t call_index = launch_of(o, inferred);
   uint32_t hops = 0;
   const auto finish = [&] {
+    charge_building(mark, out);
     if (dispatch > 0) out.push_back(make_piece(end, g1, report::DISPATCH, Grade::kA));
     const bool skewed = skew_ns_ > 0 && g1 - g0 < 2 * skew_ns_;
     const bool tuning = autotunes(g0, g1);

@@ -49,6 +49,7 @@ class GapSplit {
  private:
   void wait_on_device(Ns begin_ns, Ns end_ns, uint32_t op, uint32_t call, Pieces& out);
   void add_wait_before(Ns g0);
+  void charge_building(size_t mark, Pieces& out) const;
   void index_unjoined();
   void index_other_devices();
   bool other_device_ended(Ns begin_ns, Ns end_ns) const;

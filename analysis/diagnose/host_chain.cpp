@@ -227,6 +227,18 @@ uint32_t HostChain::hop_from(uint32_t from, Ns silent_begin_ns, Ns at_ns) const 
   return best;
 }
 
+// The main thread slept, in no part of the step, and then had something to send to the device:
+// it waited for a batch of a loader that is no DataLoader (a queue filled by a thread).
+bool HostChain::slept_for_input(const HostPiece& piece, uint32_t next_call) const {
+  if (piece.leaf != report::HOST_BLOCKED || piece.thread != owner_.threads.main) return false;
+  if (next_call == kNone || !calls_.sends_input(next_call)) return false;
+  const model::Context* context = owner_.threads.threads[piece.thread].context_at(
+      piece.begin_ns + (piece.end_ns - piece.begin_ns) / 2);
+  if (context == nullptr) return true;
+  return leaf_of_category(context->category) == report::HOST_PYTHON &&
+         model_.recording.strings[context->name].find("sleep") == std::string_view::npos;
+}
+
 bool HostChain::between_copies(uint32_t next_call) const {
   return next_call != kNone && calls_.follows_small_copy(next_call);
 }
@@ -311,6 +323,10 @@ uint32_t HostChain::walk(uint32_t t, Ns from_ns, Ns stop_ns, std::vector<HostPie
     }
     add_silent(t, begin, at, in_burst, hops > 0, out);
     if (between_copies(next_call)) out.back().leaf = calls_.leaf(next_call, 0);
+    if (launch_follows && slept_for_input(out.back(), next_call)) {
+      out.back().leaf = report::DATA_UNSEEN;
+      out.back().grade = Grade::kC;
+    }
     at = begin;
   }
   std::reverse(out.begin(), out.end());

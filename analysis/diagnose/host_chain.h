@@ -63,6 +63,7 @@ class HostChain {
   Ns launch_before(const model::ThreadTimeline& thread, size_t index, Ns limit_ns) const;
   bool outside_cells(Ns time_ns) const;
   bool between_copies(uint32_t next_call) const;
+  bool slept_for_input(const HostPiece& piece, uint32_t next_call) const;
   double cpu_share(const model::ThreadTimeline& thread, Ns begin_ns, Ns end_ns) const;
 
   const model::Model& model_;

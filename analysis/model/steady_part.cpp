@@ -8,6 +8,9 @@ namespace {
 
 constexpr size_t kMinimumSegment = 10;
 constexpr double kLevelChange = 0.10;
+// A verdict wants this many steps: levels this close are better kept together than too short.
+constexpr size_t kWorthKeeping = 20;
+constexpr double kNearLevel = 0.30;
 
 double median_of(const std::vector<int64_t>& values, size_t first, size_t last) {
   std::vector<int64_t> part(values.begin() + static_cast<ptrdiff_t>(first),
@@ -86,9 +89,27 @@ Range steady_range(const std::vector<int64_t>& durations_ns) {
   const size_t n = durations_ns.size();
   std::vector<Range> parts;
   split(durations_ns, first, n, parts);
-  Range best = parts.front();
-  for (const Range& part : parts) {
-    if (part.size() >= best.size()) best = part;
+  size_t from = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].size() >= parts[from].size()) from = i;
+  }
+  Range best = parts[from];
+  const double level = median_of(durations_ns, best.first, best.last);
+  const auto near = [&](const Range& part) {
+    const double other = median_of(durations_ns, part.first, part.last);
+    return std::abs(other - level) <= kNearLevel * std::min(other, level);
+  };
+  size_t to = from + 1;
+  while (best.size() < kWorthKeeping) {
+    const bool after = to < parts.size() && near(parts[to]);
+    const bool before = from > 0 && near(parts[from - 1]);
+    if (after) {
+      best.last = parts[to++].last;
+    } else if (before) {
+      best.first = parts[--from].first;
+    } else {
+      break;
+    }
   }
   return best;
 }

@@ -108,6 +108,10 @@ class DataAdvice {
 };
 
 void DataAdvice::by_limiter() {
+  if (!loader_.seen && c_.worthwhile(c_.leaf_ns(DATA_UNSEEN))) {
+    offer("own-loader", Say(messages::kFixOwnLoader), "DataLoader(dataset, num_workers=8)");
+    return;
+  }
   if (!loader_.seen || (loader_.num_workers < 0 && !loader_.unseen.empty())) return;
   if (per_sample_cost(c_)) {
     offer("batch-index", Say(messages::kFixBatchIndex), "for i in batches: x = data[i]");

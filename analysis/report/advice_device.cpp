@@ -79,15 +79,43 @@ void transfer(Advice* advice) {
   }
 }
 
+// How the optimizer updates: one parameter after the other, several in one kernel step by step
+// (foreach), or everything in one kernel (fused).
+enum class Updates { kOneByOne, kForeach, kFused };
+
+Updates updates_of(const Context& c) {
+  if (c.d.chosen_process >= c.recording.processes.size()) return Updates::kOneByOne;
+  Updates found = Updates::kOneByOne;
+  for (const read::OpDescriptor& op : c.recording.processes[c.d.chosen_process].op_descriptors) {
+    if (op.kind != trace::OP_KERNEL) continue;
+    const std::string_view name = c.recording.strings[op.name];
+    if (name.find("multi_tensor_apply") == std::string_view::npos) continue;
+    // PyTorch's FusedOptimizerTensorListMetadata, Apex' and DeepSpeed's AdamFunctor.
+    for (const char* fused : {"FusedOptimizer", "AdamFunctor", "AdamMathFunctor", "LAMB"}) {
+      if (name.find(fused) != std::string_view::npos) return Updates::kFused;
+    }
+    found = Updates::kForeach;
+  }
+  return found;
+}
+
+void fused_optimizer(Advice* advice, Verdict verdict, double cost, double ceiling) {
+  const Updates updates = updates_of(advice->context());
+  if (updates == Updates::kFused) return;  // it is
+  Fix* fix =
+      advice->offer("fused-optimizer", verdict, Say(messages::kFixFusedOptimizer), cost, ceiling);
+  if (!fix || advice->context().cpp) return;
+  fix->set_code(updates == Updates::kForeach ? "optim.Adam(..., fused=True)"
+                                             : "optim.Adam(..., fused=True), or foreach=True");
+}
+
 void launch(Advice* advice) {
   const Context& c = advice->context();
   const double launching = c.leaf_ns(LAUNCH_LEAF);
   const double all = c.verdict_ns(LAUNCH);
   const double optimizer = advice->report().launch_optimizer_share();
   if (optimizer >= 0.5) {
-    Fix* fix = advice->offer("fused-optimizer", LAUNCH, Say(messages::kFixFusedOptimizer),
-                             optimizer * all, optimizer * all + c.waits_ns());
-    if (fix && !c.cpp) fix->set_code("optim.Adam(..., fused=True), or foreach=True");
+    fused_optimizer(advice, LAUNCH, optimizer * all, optimizer * all + c.waits_ns());
   }
   // Work that is inside graphs already is not launched kernel by kernel.
   if (c.device->ops_in_graphs < 0.5) {
@@ -174,6 +202,10 @@ void host(Advice* advice) {
   });
   for (const Part* part : order) {
     const double cost = c.leaf_ns(part->leaf);
+    if (part->leaf == HOST_OPTIMIZER) {
+      fused_optimizer(advice, HOST, cost, cost + c.waits_ns());
+      continue;
+    }
     Fix* fix = advice->offer(part->id, HOST, Say(part->text), cost, cost + c.waits_ns());
     if (!fix) continue;
     if (!c.cpp) fix->set_code(part->code);
@@ -185,7 +217,7 @@ void host(Advice* advice) {
     *fix->mutable_text() = Say(messages::kFixBlockedCall).with("call", call + "()");
     fix->clear_code();
   }
-  const double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
+  double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
   // Host time next to launches of small kernels goes away with the same fix.
   if (c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) > 0.5 * rest &&
       c.device->ops_in_graphs < 0.5) {
@@ -193,6 +225,8 @@ void host(Advice* advice) {
         advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest, rest + c.waits_ns());
     if (fix) fix->set_code(graph_code(c));
   }
+  // What a fused optimizer still spends in its own code is host code like any other.
+  if (updates_of(c) == Updates::kFused) rest += c.leaf_ns(HOST_OPTIMIZER);
   advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
 }
 

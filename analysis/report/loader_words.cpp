@@ -60,7 +60,8 @@ std::vector<Text> loader_sentences(const Context& context) {
   const diagnose::LoaderSummary& loader = context.d.loader;
   std::vector<Text> out;
   if (!loader.seen) {
-    out.push_back(Say(messages::kLoaderNotSeen));
+    out.push_back(Say(context.worthwhile(context.leaf_ns(DATA_UNSEEN)) ? messages::kLoaderOfTheJob
+                                                                       : messages::kLoaderNotSeen));
     return out;
   }
   const bool serial = loader.num_workers == 0;

@@ -61,6 +61,13 @@ class Judging(Cells):
     def test_a_right_report_has_no_failure(self):
         self.assertEqual(self.failures(), [])
 
+    def test_leaves_beside_the_verdict_count_where_the_job_says_so(self):
+        report = {"verdict_shares": [{"verdict": "DATA", "share": 0.4}],
+                  "leaves": [{"leaf": "HOST_BLOCKED", "share": 0.15},
+                             {"leaf": "DISPATCH", "share": 0.3}]}
+        self.assertNotEqual(self.failures(report=report), [])
+        self.assertEqual(self.failures(report=report, expect={"share_with": ["HOST_"]}), [])
+
     def test_each_wrong_one_has(self):
         two = [{"id": "num-workers"}, {"id": "larger-batch"}]
         wrong = {
@@ -186,6 +193,15 @@ class Plans(unittest.TestCase):
             catalogue.wanted_scenarios("S01", False), ["plain:none", "recorded:none"], 2)]
         self.assertEqual(names, ["S01-none-plain-0", "S01-none-recorded-0",
                                  "S01-none-recorded-1", "S01-none-plain-1"])
+
+    def test_no_recording_without_calibration_before_it(self):
+        plan = catalogue.plan_cells(catalogue.wanted_scenarios("S06", False),
+                                    ["plain:none", "recorded:all"], 1)
+        names = [c.name() for c in catalogue.with_calibration(plan, ["S06-C-plain-0"])]
+        self.assertEqual(names, ["S06-none-plain-0", "S06-none-recorded-0",
+                                 "S06-A-calibrate-0", "S06-A-recorded-0",
+                                 "S06-B-calibrate-0", "S06-B-recorded-0",
+                                 "S06-C-recorded-0"])
 
     def test_twins_of_every_scenario_but_none_of_unknown_fixes(self):
         for scenario in catalogue.SCENARIOS:

@@ -39,20 +39,26 @@ int main(int argc, char** argv) {
   }
   const torch::Tensor on_device = batches[0].to(job.device());
   for (int i = 0; i < 5; ++i) step(on_device);
-  const double tl = job.host_ms([&] { step(on_device); });
-  double tc = job.device_ms([&] { step(on_device); });
-  const double product = job.device_ms([&] {
-    for (int i = 0; i < 10; ++i) torch::mm(heavy, heavy);
-  }) / 10;
+  const double tl =
+      job.calibrated("S06L.tl", [&] { return job.host_ms([&] { step(on_device); }); });
+  double tc = job.calibrated("S06L.tc", [&] { return job.device_ms([&] { step(on_device); }); });
+  const double product = job.calibrated("S06L.product", [&] {
+    return job.device_ms([&] {
+      for (int i = 0; i < 10; ++i) torch::mm(heavy, heavy);
+    }) / 10;
+  });
   double wanted = std::max(2.5 * tl, 5.0);
   if (options.twin) {
-    wanted = 20 * job.host_ms([&] { batches[0].to(job.device()); }, 3);
+    wanted = 20 * job.calibrated("S06L.copy", [&] {
+      return job.host_ms([&] { batches[0].to(job.device()); }, 3);
+    });
   }
   if (!options.tiny && tc < wanted) {
     products = static_cast<int>((wanted - tc) / product) + 1;
     tc += products * product;
   }
 
+  job.end_of_calibration();
   if (options.fix == "A" && options.cuda) {
     const at::cuda::CUDAStream copies = at::cuda::getStreamFromPool();
     const auto load = [&](int i) {

@@ -29,8 +29,9 @@ int main(int argc, char** argv) {
     optimizer.step();
   };
   for (int i = 0; i < 5; ++i) step();
-  const double tl = job.host_ms(step);
-  const double tc = job.device_ms(step);
+  const double tl = job.calibrated("S09L.tl", [&] { return job.host_ms(step); });
+  const double tc = job.calibrated("S09L.tc", [&] { return job.device_ms(step); });
+  job.end_of_calibration();
   for (;;) {
     step();
     if (options.fix == "C") job.synchronize();

@@ -34,6 +34,8 @@ struct Options {
   bool tiny = false;
   bool twin = false;  // so heavy on the device that the device is the limit
   std::string gate;
+  std::string calibration;  // file with what an earlier run measured
+  bool calibrate_only = false;
 };
 
 inline Options parse(int argc, char** argv, int steps) {
@@ -56,6 +58,10 @@ inline Options parse(int argc, char** argv, int steps) {
       options.seed = std::stoi(value());
     } else if (name == "--gate") {
       options.gate = value();
+    } else if (name == "--calibration") {
+      options.calibration = value();
+    } else if (name == "--calibrate-only") {
+      options.calibrate_only = true;
     } else if (name == "--device") {
       options.cuda = value() == "cuda";
     } else if (name == "--twin") {
@@ -131,6 +137,30 @@ class Job {
       times.push_back(first.elapsed_time(second));
     }
     return median(times);
+  }
+
+  // `measure()`, or what an earlier run measured: run_suite calibrates in a run of its own,
+  // because a recording should not contain it. `name` is one word.
+  double calibrated(const std::string& name, const std::function<double()>& measure) const {
+    if (options_.calibration.empty()) return measure();
+    const std::string key = name + "." + options_.fix + (options_.twin ? ".twin" : "");
+    std::ifstream known(options_.calibration);
+    std::string word;
+    double value = 0;
+    while (known >> word >> value) {
+      if (word == key) return value;
+    }
+    value = measure();
+    char line[200];
+    std::snprintf(line, sizeof line, "%s %.9g\n", key.c_str(), value);
+    std::ofstream(options_.calibration, std::ios::app) << line;
+    return value;
+  }
+  // Between calibration and training.
+  void end_of_calibration() const {
+    if (!options_.calibrate_only) return;
+    synchronize();
+    std::exit(0);
   }
 
   // End of a step; false when enough were counted.

@@ -13,7 +13,7 @@ def main():
     job = harness.Job("S10", "optimizer_for_loop", fixes=("none", "A", "B"), steps=60)
     count, size = (20, 8) if job.tiny else (2000, 64)
     if job.twin and not job.tiny:
-        count, size = 60, 2048
+        count, size = 60, 4096  # (2048: 4.7 ms for the device, 6.5 to launch them)
     net = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).to(job.device)
     parameters = [nn.Parameter(torch.randn(size, size, device=job.device)) for _ in range(count)]
     for parameter in parameters:
@@ -58,8 +58,9 @@ def main():
             forbid_first=["larger-batch"], or_verdicts=["HOST"])
     else:
         # What is left is the small net, whose launches are the rest of the step.
-        expect = harness.expected(["LAUNCH", "COMPUTE", "UNDERFILLED", "HOST"],
-                                  forbid=["fused-optimizer", "num-workers"])
+        # foreach still spends several times the host time that fused does: fused is good advice.
+        forbid = ["num-workers"] + (["fused-optimizer"] if job.fix == "A" else [])
+        expect = harness.expected(["LAUNCH", "COMPUTE", "UNDERFILLED", "HOST"], forbid=forbid)
     harness.finish(job, meter, tc, tl, expect, 64, loss)
 
 

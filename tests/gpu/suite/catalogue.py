@@ -64,7 +64,7 @@ SCENARIOS = [
 class Cell(NamedTuple):
     scenario: Scenario
     fix: str        # "none", "A", … or "twin", "twinA"
-    mode: str       # "plain", "recorded", "kineto"
+    mode: str       # "plain", "recorded", "kineto", or "calibrate": ends before it trains
     repetition: int
 
     def name(self):
@@ -117,6 +117,21 @@ def plan_cells(scenarios, cells, repetitions):
                         continue
                     mine.append(Cell(scenario, one, mode, repetition))
             result.extend(reversed(mine) if repetition % 2 else mine)
+    return result
+
+
+def with_calibration(cells, known):
+    """A recording must not contain calibration: before one whose job has not run plainly, here
+    or in an earlier call (`known`: names of those), comes a run that only calibrates."""
+    calibrated = {tuple(name.split("-")[:2]) for name in known
+                  if "-plain-" in name or "-calibrate-" in name}
+    result = []
+    for cell in cells:
+        key = (cell.scenario.key, cell.fix)
+        if cell.mode != "plain" and key not in calibrated:
+            result.append(cell._replace(mode="calibrate", repetition=0))
+        calibrated.add(key)
+        result.append(cell)
     return result
 
 

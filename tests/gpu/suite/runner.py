@@ -31,6 +31,7 @@ class Runner:
             waiting = [c for c in waiting if c not in known]
             print("run_suite: %d of %d runs are there already" % (len(known), len(cells)),
                   flush=True)
+        waiting = catalogue.with_calibration(waiting, self._ended())
         prepared = None
         try:
             while waiting or prepared:
@@ -39,7 +40,7 @@ class Runner:
                     job.stop()
                     self.running.remove(job)
                     shutil.rmtree(job.directory, ignore_errors=True)
-                    skipped = [job.cell.name()] + [c.name() for c in waiting]
+                    skipped = [c.name() for c in [job.cell] + waiting if c.mode != "calibrate"]
                     self.skipped = skipped
                     print("run_suite: out of time, not run: " + " ".join(skipped), flush=True)
                     break
@@ -47,12 +48,19 @@ class Runner:
                 prepared = self._start(waiting.pop(0)) if waiting else None
                 job.finish(min(self.options.timeout, max(5.0, self._time_left())))
                 self.running.remove(job)
-                done.append(job.cell)
+                if job.cell.mode != "calibrate":
+                    done.append(job.cell)
                 print("%-26s %s" % (job.cell.name(), job.line()), flush=True)
         finally:
             for job in list(self.running):
                 job.stop()
         return done
+
+    def _ended(self):
+        if not os.path.isdir(self.options.out):
+            return []
+        return [name for name in os.listdir(self.options.out)
+                if ended_well(os.path.join(self.options.out, name))]
 
     def _time_left(self):
         return self.deadline - time.monotonic() if self.deadline else 1e9
@@ -85,8 +93,10 @@ def command_of(cell, options, environment):
         arguments += ["--steps", str(options.steps)]
     if cell.mode == "kineto":
         arguments += ["--kineto", os.path.join(directory, "kineto.pt.trace.json.gz")]
-    if not cell.scenario.libtorch:
-        arguments += ["--calibration", os.path.join(options.out, "calibration.json")]
+    kept = "calibration.txt" if cell.scenario.libtorch else "calibration.json"
+    arguments += ["--calibration", os.path.join(options.out, kept)]
+    if cell.mode == "calibrate":
+        arguments += ["--calibrate-only"]
     if cell.scenario.libtorch:
         job = [os.path.join(options.libtorch, cell.scenario.script)]
     else:
@@ -171,6 +181,8 @@ class RunningJob:
             for line in file:
                 if line.startswith("RESULT "):
                     return "%.1f s  %s" % (self.wall_s, line.strip())
+        if self.cell.mode == "calibrate" and self.code == 0:
+            return "%.1f s  calibrated" % self.wall_s
         with open(os.path.join(self.directory, "stderr.txt"), errors="replace") as file:
             last = file.read().strip().splitlines()[-1:]
         return "%.1f s  exit code %s, no result: %s" % (self.wall_s, self.code, " ".join(last))

@@ -107,6 +107,37 @@ TEST(Traps, ModuleLoadInsideALaunchIsCompiling) {
   EXPECT_GE(leaf(d, report::COMPILE_MODULE), ms(7));
 }
 
+// A kernel is built for a new shape: 400 ms of nothing recorded, then its code is loaded.
+TEST(Traps, LongHostCodeThatEndsInAModuleLoadBuiltIt) {
+  for (const bool loads : {true, false}) {
+    Scene s;
+    s.kernel(0.010, 1, s.launch(0.003, 0.006));
+    s.range("backward", trace::RANGE_BACKWARD, 0.5, 402);
+    if (loads) s.call(trace::CALL_MODULE_LOAD, "cuLibraryLoadData", 400, 400.08);
+    s.kernel(400.12, 450, s.launch(400.1, 400.105), 7, "other");
+    const Diagnosis d = analyze(s.take()).diagnosis;
+    EXPECT_EQ(leaf(d, report::COMPILE_MODULE) > ms(390), loads);
+    EXPECT_EQ(leaf(d, report::HOST_BACKWARD) > ms(390), !loads);
+  }
+}
+
+// A queue that a thread of the job fills: the main thread sleeps, then sends what it got.
+TEST(Traps, SleepingBeforeTheInputIsSentIsWaitingForData) {
+  for (const uint64_t bytes : {uint64_t{1} << 20, uint64_t{8}}) {
+    Scene s;
+    s.kernel(0.010, 1, s.launch(0.003, 0.006));
+    s.event(trace::EVENT_THREAD_CPU, 0.010, 0.010, {.a = ms(100)});
+    s.event(trace::EVENT_THREAD_CPU, 50, 50, {.a = ms(102)});
+    const uint32_t copy = s.copy_call(50.001, 50.2, bytes, trace::COPY_H2D);
+    s.copy(trace::COPY_H2D, trace::MEMORY_PAGEABLE, bytes, 50.1, 50.15, copy);
+    s.kernel(50.23, 90, s.launch(50.21, 50.215));
+    const Diagnosis d = analyze(s.take()).diagnosis;
+    const bool input = bytes > 4096;
+    EXPECT_EQ(leaf(d, report::DATA_UNSEEN) > ms(48), input);
+    EXPECT_EQ(leaf(d, report::HOST_BLOCKED) > ms(48), !input);
+  }
+}
+
 TEST(Traps, AllocationInTheLoopIsNamed) {
   Scene s;
   s.kernel(0.010, 1, s.launch(0.003, 0.006));
@@ -271,6 +302,26 @@ TEST(Traps, HostOnlyRecordingSaysSo) {
   EXPECT_EQ(d.reason, diagnose::Reason::kNoDevice);
   EXPECT_NEAR(d.run.loader_wait_share, 0.8, 0.02);
   EXPECT_TRUE(abstains(d, "KIND_KERNEL"));
+}
+
+// Rank 1 is 30 ms late in every step; nothing numbers the collectives, and the window of rank 1
+// opened three steps later.
+TEST(WorkedExamples, UnnumberedCollectivesAreMatchedByWhenTheyEnd) {
+  Scene s(2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    s.in(rank);
+    for (int step = rank == 0 ? 0 : 3; step < 30; ++step) {
+      const double at = 50.0 * step;
+      const double late = rank == 0 ? 0 : 30;
+      s.kernel(at + 1 + late, at + 11 + late, s.launch(at + 0.9 + late, at + 0.91 + late));
+      s.kernel(at + 11 + late, at + 45, s.launch(at + 0.92 + late, at + 0.93 + late), 7,
+               "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    }
+  }
+  const Diagnosis d = analyze(s.take()).diagnosis;
+  ASSERT_EQ(d.ranks.size(), 2u);
+  EXPECT_EQ(d.ranks[0].last_share, 0);
+  EXPECT_EQ(d.ranks[1].last_share, 1);
 }
 
 // 5. Ranks 0-2 wait 32 ms in the collective because rank 3 waited for data.

@@ -162,6 +162,19 @@ TEST(Steps, ALastingChangeSplitsTheSeries) {
   EXPECT_EQ(range.last, 90u);
 }
 
+TEST(Steps, LevelsCloseToEachOtherStayTogetherWhereOneAloneIsTooShort) {
+  std::vector<int64_t> durations(12, 53);
+  durations.insert(durations.end(), 15, 62);
+  model::Range range = model::steady_range(durations);
+  EXPECT_EQ(range.size(), 27u);
+  // Twice as long is another kind of step, however few are left.
+  std::vector<int64_t> apart(12, 53);
+  apart.insert(apart.end(), 15, 74);
+  range = model::steady_range(apart);
+  EXPECT_EQ(range.size(), 15u);
+  EXPECT_EQ(range.first, 12u);
+}
+
 TEST(Clock, OpsThatStartBeforeTheirLaunchAreShifted) {
   Scene s;
   for (int i = 0; i < 50; ++i) {

@@ -158,8 +158,19 @@ TEST(Build, S10OptimizerLoop) {
   const Report report = build(d, recording);
   EXPECT_DOUBLE_EQ(report.launch_optimizer_share(), 0.8);
   EXPECT_EQ(report.fixes(0).id(), "fused-optimizer");
+  EXPECT_EQ(report.fixes(0).code(), "optim.Adam(..., fused=True), or foreach=True");
   EXPECT_FALSE(has(report, "larger-batch"));
   expect_complete(report);
+  // What it uses already is not advised again.
+  read::OpDescriptor update;
+  update.kind = trace::OP_KERNEL;
+  update.name = recording.strings.add("multi_tensor_apply_kernel<TensorListMetadata<4>, Lerp>");
+  recording.processes[0].op_descriptors.push_back(update);
+  EXPECT_EQ(build(d, recording).fixes(0).code(), "optim.Adam(..., fused=True)");
+  update.name = recording.strings.add(
+      "multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor>");
+  recording.processes[0].op_descriptors.push_back(update);
+  EXPECT_FALSE(has(build(d, recording), "fused-optimizer"));
 }
 
 TEST(Build, S12StragglerNeverBlamesTheNetwork) {
