@@ -120,8 +120,12 @@ void launch(Advice* advice) {
   // Work that is inside graphs already is not launched kernel by kernel.
   if (c.device->ops_in_graphs < 0.5) {
     // Replaying the step replaces its launches and the host code between them.
-    const double replaced = launching + c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) +
-                            c.leaf_ns(HOST_BACKWARD) + c.leaf_ns(HOST_OPTIMIZER);
+    // Python code that takes longer than they do is no glue between them (augmentation in the
+    // loop): a graph leaves it.
+    const double python = c.leaf_ns(HOST_PYTHON);
+    const double replaced = launching + (python <= launching ? python : 0) +
+                            c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) +
+                            c.leaf_ns(HOST_OPTIMIZER);
     Fix* fix = c.worthwhile(launching)
                    ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced,
                                    replaced + c.waits_ns())
@@ -200,8 +204,26 @@ void host(Advice* advice) {
   std::stable_sort(order.begin(), order.end(), [&](const Part* a, const Part* b) {
     return c.leaf_ns(a->leaf) > c.leaf_ns(b->leaf);
   });
+  double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
+  const bool of_the_step = c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) > 0.5 * rest;
+  const double replaced = rest;
+  // What a fused optimizer still spends in its own code is host code like any other.
+  if (updates_of(c) == Updates::kFused) rest += c.leaf_ns(HOST_OPTIMIZER);
+  bool said_rest = false;
+  const auto offer_rest = [&] {
+    if (said_rest) return;
+    said_rest = true;
+    // Host time next to launches of small kernels goes away with the same fix.
+    if (of_the_step && c.device->ops_in_graphs < 0.5) {
+      Fix* fix = advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), replaced,
+                               replaced + c.waits_ns());
+      if (fix) fix->set_code(graph_code(c));
+    }
+    advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
+  };
   for (const Part* part : order) {
     const double cost = c.leaf_ns(part->leaf);
+    if (rest > cost) offer_rest();  // the larger part comes first
     if (part->leaf == HOST_OPTIMIZER) {
       fused_optimizer(advice, HOST, cost, cost + c.waits_ns());
       continue;
@@ -217,17 +239,7 @@ void host(Advice* advice) {
     *fix->mutable_text() = Say(messages::kFixBlockedCall).with("call", call + "()");
     fix->clear_code();
   }
-  double rest = c.leaf_ns(HOST_PYTHON) + c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD);
-  // Host time next to launches of small kernels goes away with the same fix.
-  if (c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) > 0.5 * rest &&
-      c.device->ops_in_graphs < 0.5) {
-    Fix* fix =
-        advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), rest, rest + c.waits_ns());
-    if (fix) fix->set_code(graph_code(c));
-  }
-  // What a fused optimizer still spends in its own code is host code like any other.
-  if (updates_of(c) == Updates::kFused) rest += c.leaf_ns(HOST_OPTIMIZER);
-  advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
+  offer_rest();
 }
 
 void alloc(Advice* advice) {

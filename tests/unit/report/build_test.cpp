@@ -173,6 +173,23 @@ TEST(Build, S10OptimizerLoop) {
   EXPECT_FALSE(has(build(d, recording), "fused-optimizer"));
 }
 
+// NumPy augmentation in the loop, beside a small net.
+TEST(Build, TheLargerPartOfHostTimeIsAdvisedFirstAndNoGraphReplacesIt) {
+  Diagnosis d =
+      loop(HOST, {{BUSY_COMPUTE, 0.3}, {HOST_PYTHON, 20}, {HOST_BLOCKED, 1}, {LAUNCH_LEAF, 2}});
+  const Report report = report_of(d);
+  ASSERT_GE(report.fixes_size(), 2);
+  EXPECT_EQ(report.fixes(0).id(), "host-code");
+  for (const Fix& fix : report.fixes()) {
+    if (fix.id() == "cuda-graph") {
+      EXPECT_LT(fix.ceiling_speedup(), 1.2);
+    }
+  }
+  // The other way round.
+  d = loop(HOST, {{BUSY_COMPUTE, 10}, {HOST_BLOCKED, 20}, {HOST_PYTHON, 1}});
+  EXPECT_EQ(report_of(d).fixes(0).id(), "blocked-thread");
+}
+
 TEST(Build, S12StragglerNeverBlamesTheNetwork) {
   Diagnosis d = loop(COMM, {{BUSY_COMPUTE, 10}, {COMM_STRAGGLER, 20}});
   d.ranks.resize(2);
