@@ -228,10 +228,14 @@ uint32_t HostChain::hop_from(uint32_t from, Ns silent_begin_ns, Ns at_ns) const 
 }
 
 // The main thread slept, in no part of the step, and then had something to send to the device:
-// it waited for a batch of a loader that is no DataLoader (a queue filled by a thread).
+// it waited for a batch of a loader that is no DataLoader (a queue filled by a thread). Where a
+// DataLoader is seen, its batch had come already: then the thread wanted a core or a lock.
 bool HostChain::slept_for_input(const HostPiece& piece, uint32_t next_call) const {
   if (piece.leaf != report::HOST_BLOCKED || piece.thread != owner_.threads.main) return false;
   if (next_call == kNone || !calls_.sends_input(next_call)) return false;
+  for (const model::Iterator& iterator : model_.loader.iterators) {
+    if (iterator.process == process_index_) return false;
+  }
   const model::Context* context = owner_.threads.threads[piece.thread].context_at(
       piece.begin_ns + (piece.end_ns - piece.begin_ns) / 2);
   if (context == nullptr) return true;

@@ -60,7 +60,7 @@ void transfer(Advice* advice) {
   const auto pack = [&] {
     advice->offer("small-copies", TRANSFER, Say(messages::kFixSmallCopies), small, all);
   };
-  if (small > 0.5 * all) pack();
+  if (small > 0.4 * all) pack();  // the same calls are partly counted as pageable copies
   if (back > 0.5 * all) {
     advice->offer("copy-back", TRANSFER, Say(messages::kFixCopyBack), std::min(all, back));
   } else if (mostly_pageable && pageable > 0) {
