@@ -155,7 +155,7 @@ void GapSplit::add_wait_before(Ns g0) {
 // A library that loads code from memory has made it just before: cuDNN's engines for a new
 // shape, NVRTC, Triton. No record covers the making, only the load at its end.
 void GapSplit::charge_building(size_t mark, Pieces& out) const {
-  constexpr Ns kLongestThought = 5'000'000;  // shorter host code in front of a load is just that
+  constexpr Ns kShortest = 5'000'000;  // shorter host code in front of a load is just that
   for (size_t i = mark + 1; i < out.size(); ++i) {
     const Piece& load = out[i];
     if (load.leaf != report::COMPILE_MODULE || load.call == kNone ||
@@ -165,7 +165,7 @@ void GapSplit::charge_building(size_t mark, Pieces& out) const {
     Piece& before = out[i - 1];
     const bool host = before.leaf == report::HOST_FORWARD || before.leaf == report::HOST_BACKWARD ||
                       before.leaf == report::HOST_PYTHON;
-    if (!host || before.end_ns != load.begin_ns || before.length_ns() < kLongestThought) continue;
+    if (!host || before.end_ns != load.begin_ns || before.length_ns() < kShortest) continue;
     before.leaf = report::COMPILE_MODULE;
     before.grade = std::max(before.grade, Grade::kB);
   }

@@ -24,6 +24,9 @@ const char* graph_code(const Context& c) {
                : "torch.compile(model, mode=\"reduce-overhead\")";
 }
 
+constexpr double kManyBytes = 4e6;   // a step; from here on sending fewer is worth the change
+constexpr double kOverlapped = 0.4;  // of the copies' time without a kernel beside it
+
 void transfer(Advice* advice) {
   const Context& c = advice->context();
   const double all = c.verdict_ns(TRANSFER);
@@ -32,8 +35,13 @@ void transfer(Advice* advice) {
   const double pinned = waited_for(c, "H2D pinned");
   const double back = waited_for(c, "D2H");
   uint64_t to_device_bytes = 0;
+  double to_device_ns = 0;
+  double alone_ns = 0;
   for (const diagnose::CopySummary& copy : c.d.copies) {
-    if (copy.path.find("H2D") != std::string::npos) to_device_bytes += copy.bytes;
+    if (copy.path.find("H2D") == std::string::npos) continue;
+    to_device_bytes += copy.bytes;
+    to_device_ns += static_cast<double>(copy.total_ns);
+    alone_ns += static_cast<double>(copy.exposed_ns);
   }
   const double bytes_per_step = static_cast<double>(to_device_bytes) / c.steps;
   const bool mostly_pageable = pageable >= pinned;
@@ -55,6 +63,8 @@ void transfer(Advice* advice) {
     fix->set_code(c.cpp ? "c10::cuda::CUDAStreamGuard guard(side); x = x.to(device, true);"
                         : "with torch.cuda.stream(side): x = x.to(device, non_blocking=True)");
   };
+  // They run under kernels already: what sticks out is bytes, not order.
+  const bool overlapped = to_device_ns > 0 && alone_ns < kOverlapped * to_device_ns;
   // Many small copies are one: pinning each of them would leave the calls.
   const double small = c.leaf_ns(XFER_SMALL);
   const auto pack = [&] {
@@ -68,10 +78,10 @@ void transfer(Advice* advice) {
     prefetch(all);
   } else {
     // Pinned already, or the kind of memory is not known: overlapping is what is missing.
-    prefetch(all);
+    if (!overlapped || bytes_per_step < kManyBytes) prefetch(all);
   }
   if (small > 0.3 * all) pack();
-  if (bytes_per_step >= 4e6 && back <= 0.5 * all) {
+  if (bytes_per_step >= kManyBytes && back <= 0.5 * all) {
     Fix* fix = advice->offer("uint8", TRANSFER, Say(messages::kFixUint8), 0.75 * all);
     if (!fix) return;
     fix->set_code(c.cpp ? "x = x.to(device, true).to(torch::kFloat).div_(255);"

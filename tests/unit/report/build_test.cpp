@@ -106,6 +106,14 @@ TEST(Build, S07PinnedButSerialIsNotToldToPin) {
   expect_complete(report);
 }
 
+TEST(Build, S07OverlappedAlreadyIsNotToldToOverlap) {
+  Diagnosis d = loop(TRANSFER, {{BUSY_COMPUTE, 10}, {BUSY_COPY_EXPOSED, 1}});
+  d.copies.push_back({"H2D pinned", 100, 15'400'000'000, 700'000'000, 100'000'000, 0});
+  const Report report = report_of(d);
+  EXPECT_FALSE(has(report, "prefetch-stream"));
+  EXPECT_EQ(report.fixes(0).id(), "uint8");
+}
+
 TEST(Build, S09TinyBatch) {
   Diagnosis d = loop(LAUNCH, {{BUSY_COMPUTE, 0.5}, {LAUNCH_LEAF, 1.6}, {DISPATCH, 0.2}});
   add_loader(&d, 2, 0.1, LIMITER_UNSPECIFIED);
