@@ -98,12 +98,17 @@ size_t place_of_extra(const std::vector<Launched>& order, size_t first, size_t l
   const int64_t least = *std::min_element(costs.begin(), costs.end());
   const double length = static_cast<double>(last - first - extra);
   const auto loose = static_cast<int64_t>(kLooseness * length);
-  const auto near =
-      std::find_if(costs.begin(), costs.end(), [&](int64_t c) { return c <= least + loose; });
-  // Near the first good place, the best one.
-  const auto it = std::min_element(near, near + std::min<ptrdiff_t>(costs.end() - near, loose + 1));
+  size_t near = 0;
+  while (costs[near] > least + loose) ++near;
+  // Near the first good place, the best one. By index: of iterators g++ 12 says at -O3 that they
+  // are used after the vector is gone.
+  const size_t end = std::min(costs.size(), near + static_cast<size_t>(loose) + 1);
+  size_t best = near;
+  for (size_t i = near; i < end; ++i) {
+    if (costs[i] < costs[best]) best = i;
+  }
   *mismatch = static_cast<double>(least) / std::max(1.0, length);
-  return first + static_cast<size_t>(it - costs.begin());
+  return first + best;
 }
 
 // Launches of one pass over the forward part: the longest stretch before `boundary`, where
