@@ -98,11 +98,16 @@ void shuffle_columns(Batch* batch, std::mt19937& random) {
 
 void shuffle_raw_events(trace::HostChunk* chunk, std::mt19937& random) {
   const std::string raw = chunk->raw_events();
-  std::vector<size_t> order(raw.size() / kRawEventBytes);
+  // Room that was never used stays at the end: in the middle it would be an event begun and
+  // never finished. Of one that was used the kind, its first four bytes, is not 0.
+  size_t used = raw.size() / kRawEventBytes;
+  while (used > 0 && raw.compare((used - 1) * kRawEventBytes, 4, std::string(4, '\0')) == 0) --used;
+  std::vector<size_t> order(used);
   std::iota(order.begin(), order.end(), size_t{0});
   std::shuffle(order.begin(), order.end(), random);
   std::string out;
   for (const size_t i : order) out.append(raw, i * kRawEventBytes, kRawEventBytes);
+  out.append(raw, out.size());
   chunk->set_raw_events(out);
 }
 
