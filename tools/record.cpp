@@ -263,8 +263,8 @@ int run_record(const RecordOptions& options, const std::vector<std::string>& com
 
   recording.outside = find_outside_reach(command, program_directory());
   if (recording.outside && recording.plan.speaks) {
-    say_error(messages::kOutsideReach, {{"program", recording.outside->program}},
-              recording.outside->better);
+    say_error(recording.outside->keep_preload ? messages::kPartlyOutside : messages::kOutsideReach,
+              {{"program", recording.outside->program}}, recording.outside->better);
   }
   if (!recording.outside || recording.outside->keep_preload) {
     tl::expected<std::string, LibraryFailure> library = find_recorder_library();

@@ -305,6 +305,16 @@ class OutsideReach(harness.Scratch):
                       b" ".join(done.stderr.split()))
         self.assertNotIn(b"recording to", done.stderr)
 
+    def test_srun_passes_the_library_on_and_is_not_called_out_of_reach(self):
+        self.write("srun", "#!/bin/sh\necho \"preload=${LD_PRELOAD##*/}\"\nexit 6\n")
+        os.chmod(self.path("srun"), 0o755)
+        done = self.record("srun", "python", "train.py", env={"PATH": self.folder + ":/usr/bin:/bin"})
+        self.assertEqual(done.returncode, 6)
+        self.assertEqual(done.stdout, b"preload=libidlescope.so\n")
+        self.assertIn(b"[partly-outside] srun", done.stderr)
+        self.assertIn(b"srun idlescope record -- python train.py", b" ".join(done.stderr.split()))
+        self.assertIn(b"recording to", done.stderr)
+
 
 if __name__ == "__main__":
     harness.main()
