@@ -235,7 +235,8 @@ void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId 
   const uint32_t window = call_window.load(std::memory_order_seq_cst);
   const CallFunction* function = window == 0 ? nullptr : find_call(domain, id);
   if (function != nullptr && call_log().is_shared(slot)) {
-    slot->lost.fetch_add(1, std::memory_order_relaxed);
+    const bool ends = static_cast<const CUpti_CallbackData*>(raw)->callbackSite == CUPTI_API_EXIT;
+    if (ends) slot->lost.fetch_add(1, std::memory_order_relaxed);
     function = nullptr;
   }
   if (function != nullptr) {

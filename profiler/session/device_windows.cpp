@@ -241,16 +241,15 @@ void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
 // without, it is asked to stand only for the finalize itself (Tracer::detach).
 bool DeviceWindows::may_finalize(const SchedulerInput& input) {
   const cuda::VersionFacts version = tracer_.facts();
-  if (!input.graphs_in_use) {
-    release_training_thread();
-    return version.finalize;
-  }
+  if (!input.graphs_in_use) return version.finalize;
   if (version.graphs == cuda::GraphDetach::kNever && !detach_graphs_held_) return false;
   return hold();
 }
 
 void DeviceWindows::close_window(const char* reason, const SchedulerInput& input, bool at_exit) {
   DeviceState& state = device_state();
+  // A thread that stands to be looked at need not stand while the buffers are collected.
+  if (!input.graphs_in_use) release_training_thread();
   const bool finalize = !at_exit && !capture_open() && may_finalize(input);
   state.switching.store(1, std::memory_order_seq_cst);
   if (!at_exit && capture_open()) {

@@ -116,7 +116,7 @@ class WindowScheduler {
   void open_failed(int64_t now_ns, bool try_again);
   // `stayed_attached`: CUPTI's cost goes on, and is booked, until the next window. On its own
   // accord the scheduler then opens none: to switch kinds on again in a job that has made
-  // graphs and loaded code meanwhile ended one in a corrupted heap (docs/decisions/001).
+  // graphs and loaded code meanwhile ended one in a corrupted heap (docs/decisions/017).
   void closed(int64_t now_ns, int64_t detach_ns, bool stayed_attached = false);
   // Mean of the newest steps; 0: none is known.
   int64_t usual_step_ns() const {

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "tests/properties/packets.h"
 #include "tests/properties/recordings.h"
 
 namespace idlescope::test {
@@ -14,14 +15,8 @@ namespace {
 std::vector<size_t> boundaries(const std::string& bytes) {
   std::vector<size_t> ends;
   size_t at = 0;
-  while (at < bytes.size() && bytes[at] == 0x0A) {
-    uint64_t length = 0;
-    ++at;
-    for (int shift = 0; at < bytes.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes[at++]);
-      length |= uint64_t{byte & 0x7FU} << shift;
-      if (byte < 0x80) break;
-    }
+  uint64_t length = 0;
+  while (take_packet_head(bytes, at, length)) {
     at += length;
     ends.push_back(at);
   }

@@ -113,17 +113,23 @@ void shuffle_raw_events(trace::HostChunk* chunk, std::mt19937& random) {
 
 }  // namespace
 
+bool take_packet_head(const std::string& bytes, size_t& at, uint64_t& length) {
+  if (at >= bytes.size() || bytes[at] != 0x0A) return false;
+  length = 0;
+  ++at;
+  for (int shift = 0; at < bytes.size(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    length |= uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) break;
+  }
+  return true;
+}
+
 std::vector<trace::Packet> packets_of(const std::string& bytes) {
   std::vector<trace::Packet> out;
   size_t at = 0;
-  while (at < bytes.size() && bytes[at] == 0x0A) {
-    uint64_t length = 0;
-    ++at;
-    for (int shift = 0; at < bytes.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes[at++]);
-      length |= uint64_t{byte & 0x7FU} << shift;
-      if (byte < 0x80) break;
-    }
+  uint64_t length = 0;
+  while (take_packet_head(bytes, at, length)) {
     trace::Packet packet;
     if (length > bytes.size() - at ||
         !packet.ParseFromArray(bytes.data() + at, static_cast<int>(length))) {

@@ -17,6 +17,8 @@ struct RecordedFile {
   std::vector<trace::Packet> packets;
 };
 
+// The tag and length of the packet at `at`, which moves behind them. False: no packet is there.
+bool take_packet_head(const std::string& bytes, size_t& at, uint64_t& length);
 std::vector<trace::Packet> packets_of(const std::string& bytes);
 std::string bytes_of(const std::vector<trace::Packet>& packets);
 
