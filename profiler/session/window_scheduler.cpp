@@ -90,7 +90,11 @@ bool WindowScheduler::steady() const {
 // True if no step has ended for long, counted from `since_ns` at the earliest, in a job that
 // has had steps: its loop goes on in a way that nobody marks, or it does something else.
 bool WindowScheduler::silent(const SchedulerInput& input, int64_t since_ns) const {
-  if (input.steps == 0 || input.compiling) return false;
+  if (input.steps == 0) return false;
+  // Not for ever: the end of a compilation that died may never be announced.
+  const bool compiling =
+      input.compiling && input.now_ns - input.last_preparation_ns < kStillWarmingNs;
+  if (compiling) return false;
   int64_t limit_ns = kSilenceNs;
   const int64_t step_ns = usual_step_ns();
   // One step is known: the next may take as long as it likes.

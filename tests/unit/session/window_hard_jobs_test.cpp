@@ -94,6 +94,17 @@ TEST(SilentMarks, ACompilationIsNoSilence) {
   EXPECT_EQ(job.log[0], "open steps have stopped@1");
 }
 
+TEST(SilentMarks, ACompilationWhoseEndNobodyAnnouncesIsGivenUpOn) {
+  TrainingJob job;
+  job.steps(1);
+  job.facts.compiling = true;
+  job.facts.last_preparation_ns = job.now_ns;
+  job.idle(WindowScheduler::kStillWarmingNs - kSecond);
+  EXPECT_TRUE(job.log.empty());
+  job.idle(2 * kSecond);
+  EXPECT_EQ(job.log.size(), 1u);
+}
+
 // … or on the first one, for longer than the patience with a loop that shows no steps.
 TEST(SilentMarks, TheFirstStepMayBeCompiledForMinutes) {
   TrainingJob job;
