@@ -1,8 +1,9 @@
 """Attach and detach CUPTI many times in a job with many launching threads.
 
-Usage: cycles.py CYCLES WINDOW_MS. In: LD_PRELOAD of the recorder, IDLESCOPE_WINDOW=off; the C API
+Usage: cycles.py CYCLES WINDOW_MS [graph]. In: LD_PRELOAD of the recorder, IDLESCOPE_WINDOW=off; the C API
 opens and closes the windows. Launching threads: main (forward, optimizer), autograd, pin-memory
-(copies), and four more with streams of their own, one of them with Triton kernels. Out: one JSON
+(copies), and four more with streams of their own, one of them with Triton kernels. "graph": main and autograd
+replay the graphs of torch.compile(mode="reduce-overhead"), captured before the others start. Out: one JSON
 line; what was recorded is checked by value by check_trace.py.
 """
 import ctypes
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from recorder_status import status
 
 cycles, window_ms = int(sys.argv[1]), float(sys.argv[2])
+graph = sys.argv[3:] == ["graph"]
 library = ctypes.CDLL(None)
 
 
@@ -29,6 +31,8 @@ def rss_kb():
 
 torch.manual_seed(0)
 net = nn.Sequential(*[m for _ in range(4) for m in (nn.Linear(128, 128), nn.ReLU())]).cuda()
+if graph:
+    net = torch.compile(net, mode="reduce-overhead")
 optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, foreach=False)
 data = TensorDataset(torch.randn(4096, 128), torch.randn(4096, 128))
 stop = threading.Event()
@@ -58,16 +62,18 @@ def launch(index):
             counts[index] += 8
 
 
+def step(x, y):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(net(x), y).backward()
+    optimizer.step()
+    counts[0] += 1
+
+
 def train():
     while not stop.is_set():
         loader = DataLoader(data, batch_size=64, num_workers=1, pin_memory=True)
         for x, y in loader:
-            x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
-            optimizer.zero_grad()
-            loss = nn.functional.mse_loss(net(x), y)
-            loss.backward()
-            optimizer.step()
-            counts[0] += 1
+            step(x.cuda(non_blocking=True), y.cuda(non_blocking=True))
             if stop.is_set():
                 break
         del loader
@@ -105,6 +111,9 @@ def control(report):
     stop.set()
 
 
+if graph:
+    for _ in range(5):
+        step(torch.randn(64, 128, device="cuda"), torch.randn(64, 128, device="cuda"))
 report = {}
 others = [threading.Thread(target=launch, args=(i,)) for i in range(1, 5)]
 for thread in others:

@@ -4,6 +4,8 @@ Usage: jobs.py JOB [--steps N | --seconds S] [--batch B] [--workers W]
   image   ResNet-18, CPU-heavy preparation in the DataLoader, loss.item() each step
   mlp     8 layers, 256 wide, SGD without foreach, data on the GPU: launch-bound
   graph   the same step captured into one CUDA graph and replayed
+  compiled  a small language model, torch.compile(mode="reduce-overhead"): graphs captured and
+          replayed by the forward and, on another thread, by autograd
   resnet  ResNet-50, bf16, channels_last, data on the GPU: compute-bound
   triton  20 small Triton kernels and one of PyTorch a step
 Out: one JSON line with step times of the last four fifths of the run.
@@ -16,7 +18,7 @@ import torch
 import torch.nn as nn
 
 parser = argparse.ArgumentParser()
-parser.add_argument("job", choices=["image", "mlp", "graph", "resnet", "triton"])
+parser.add_argument("job", choices=["image", "mlp", "graph", "compiled", "resnet", "triton"])
 parser.add_argument("--steps", type=int, default=100)
 parser.add_argument("--seconds", type=float, default=0)
 parser.add_argument("--workers", type=int, default=0)
@@ -110,6 +112,40 @@ def mlp(captured):
     loop(step)
 
 
+def compiled():
+    class Block(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+            self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            h = self.norms[0](x)
+            x = x + self.attention(h, h, h, need_weights=False)[0]
+            return x + self.mlp(self.norms[1](x))
+
+    size, length, vocabulary = options.batch or 4, 64, 1000
+    net = nn.Sequential(nn.Embedding(vocabulary, 128), *[Block(128, 4) for _ in range(4)],
+                        nn.Linear(128, vocabulary)).cuda()
+    net = torch.compile(net, mode="reduce-overhead")
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    tokens = torch.randint(0, vocabulary, (64, size, length + 1))
+
+    def step(_):
+        batch = tokens[len(ends) % len(tokens)].cuda()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            logits = net(batch[:, :-1])
+        loss = nn.functional.cross_entropy(logits.float().flatten(0, 1), batch[:, 1:].flatten())
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        if len(ends) % 10 == 9:
+            losses.append(loss.item())
+
+    loop(step)
+
+
 def resnet():
     import torchvision
     size = options.batch or 256
@@ -144,8 +180,8 @@ def triton():
 
 
 begin = time.perf_counter()
-{"image": image, "mlp": lambda: mlp(False), "graph": lambda: mlp(True), "resnet": resnet,
- "triton": triton}[options.job]()
+{"image": image, "mlp": lambda: mlp(False), "graph": lambda: mlp(True),
+ "compiled": compiled, "resnet": resnet, "triton": triton}[options.job]()
 steps = sorted((b - a) * 1e6 for a, b in zip(ends[len(ends) // 5:], ends[len(ends) // 5 + 1:]))
 print(json.dumps({
     "job": options.job, "tag": options.tag, "steps": len(ends),

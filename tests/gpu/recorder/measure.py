@@ -9,7 +9,10 @@ Phases (what they show, and for how long):
   calls     ns per CUDA call: plain, in a window, after (call_cost)                                 1 min
   cycles    1000 eager attach/detach cycles with seven launching threads, joined by value           3 min
   graphs    1000 cycles in a CUDA graph job under the chosen policy, joined by value                3 min
-  held      the same with GraphDetach::kWhileHeld (experiment; a job that dies is the answer)       3 min
+  compiled  torch.compile(mode="reduce-overhead"): without us, with default windows, and with a window
+            a second asked for by `ctl`, all three at once, again and again; 500 windows with the
+            seven threads of `cycles`                                                             5 min
+  held      `graphs` with GraphDetach::kWhileHeld (experiment; a job that dies is the answer)       3 min
   kill      kill -9 at 200 random moments                                                           4 min
   profiler  torch.profiler before, inside and after windows                                         2 min
 Out: the raw table on stdout, and DIR/PHASE.json. Exit code 1: something that must hold does not.
@@ -238,13 +241,16 @@ def calls(phase):
 
 
 def cycles(phase):
-    recording = os.path.join(phase.options.out, "cycles")
-    count = phase.options.count or 1000
-    code, out = phase.run("cycles", [phase.options.python, os.path.join(HERE, "cycles.py"),
-                                     str(count), "10"],
+    many_cycles(phase, "cycles", phase.options.count or 1000)
+
+
+def many_cycles(phase, name, count, *kind):
+    recording = os.path.join(phase.options.out, name)
+    code, out = phase.run(name, [phase.options.python, os.path.join(HERE, "cycles.py"),
+                                 str(count), "10", *kind],
                           phase.environment(recording, window="off"), timeout=420)
     print(out)
-    phase.must(code == 0 and '"stuck"' not in out, "%d cycles: no crash, none stuck" % count)
+    phase.must(code == 0 and '"stuck"' not in out, "%d %s: no crash, none stuck" % (count, name))
     phase.check(recording)
     for line in out.splitlines():
         if line.startswith("{"):
@@ -274,6 +280,55 @@ def graph_cycles(phase, name, **environment):
 
 def graphs(phase):
     graph_cycles(phase, "graphs")
+
+
+def compiled(phase):
+    """A job that died once, half a millisecond after kinds were switched on again."""
+    command = [phase.options.python, phase.options.jobs, "compiled", "--steps",
+               str(phase.options.count or 6000)]
+
+    def start(name, **environment):
+        err = open(os.path.join(phase.options.out, name + ".err"), "wb")
+        return subprocess.Popen(command, env=phase.environment(**environment), cwd=HERE,
+                                stdout=subprocess.PIPE, stderr=err)
+
+    def tell(recording, what):
+        subprocess.run([phase.options.idlescope, "ctl", recording, what], capture_output=True,
+                       timeout=20)
+
+    rounds = phase.options.pairs or 3
+    losses = {"plain": set(), "auto": set(), "asked": set()}
+    for repetition in range(rounds):
+        folders = {mode: os.path.join(phase.options.out, "compiled-%s-%d" % (mode, repetition))
+                   for mode in losses}
+        jobs = {"plain": start("compiled-plain-%d" % repetition),
+                "auto": start("compiled-auto-%d" % repetition, recording=folders["auto"]),
+                "asked": start("compiled-asked-%d" % repetition, recording=folders["asked"],
+                               window="off")}
+        begin = time.monotonic()
+        while any(j.poll() is None for j in jobs.values()) and time.monotonic() - begin < 150:
+            if jobs["asked"].poll() is None:
+                tell(folders["asked"], "start")
+                time.sleep(0.4)
+                tell(folders["asked"], "stop")
+            time.sleep(0.4)
+        for mode, job in jobs.items():
+            if job.poll() is None:
+                job.kill()
+            out = job.communicate()[0].decode(errors="replace")
+            line = next((x for x in out.splitlines() if x.startswith("{")), "")
+            result = dict(json.loads(line) if line else {}, exit_code=job.returncode,
+                          name="compiled-%s-%d" % (mode, repetition))
+            phase.rows.append(result)
+            losses[mode].add(result.get("loss_last"))
+            phase.must(job.returncode == 0, "%s: exit code %d, %s steps, median %s us, loss %s" % (
+                result["name"], job.returncode, result.get("steps"), result.get("median_us"),
+                result.get("loss_last")))
+            if mode != "plain":
+                phase.check(folders[mode])
+    if len(losses["plain"]) == 1 and rounds > 1:  # it repeats itself: so must the recorded ones
+        phase.must(losses["auto"] | losses["asked"] == losses["plain"], "same losses")
+    many_cycles(phase, "cycles-graph", (phase.options.count or 4000) // 8, "graph")
 
 
 def held(phase):
@@ -308,8 +363,8 @@ def profiler(phase):
         phase.check(recording)
 
 
-PHASES = {f.__name__: f for f in (mlp, resnet, short, inside, calls, cycles, graphs, held, kill,
-                                  profiler)}
+PHASES = {f.__name__: f for f in (mlp, resnet, short, inside, calls, cycles, graphs, compiled,
+                                  held, kill, profiler)}
 
 
 def main():

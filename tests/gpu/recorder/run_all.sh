@@ -17,7 +17,7 @@ if [ -z "${PROGRAMS:-}" ] && command -v nvcc > /dev/null; then
         "$here/$name.cu" -o "$programs/$name" -lcupti || echo "run_all: $name was not built"
   done
 fi
-[ $# -gt 0 ] || set -- mlp short cycles graphs kill profiler inside calls resnet
+[ $# -gt 0 ] || set -- mlp short cycles graphs compiled kill profiler inside calls resnet
 code=0
 for phase in "$@"; do
   echo "== $phase"
