@@ -71,6 +71,44 @@ class Jobs(unittest.TestCase):
             self.assertIn('"loss_last"', done.stdout)
 
 
+RUN = r"""
+import argparse, contextlib, importlib, importlib.util, io, sys
+sys.path.insert(0, sys.argv[1])
+import loop, torch
+from ordinary import catalogue
+if not hasattr(torch.amp, "GradScaler"):
+    sys.exit(77)  # PyTorch 2.3 and newer
+torch.set_num_threads(1)
+for job in catalogue.JOBS:
+    if any(importlib.util.find_spec(module) is None for module in job.needs):
+        print("missing", job.key)
+        continue
+    jobs = importlib.import_module(job.file[:-3]).JOBS
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        loop.run(jobs, argparse.Namespace(job=job.key, seconds=9, seed=1, device="cpu", tiny=True,
+                                          steps=22 if "every_20" in job.key else 4, gate=None))
+    lines = [line.split(" ")[:2] for line in out.getvalue().splitlines()[-2:]]
+    good = lines[0] == ["RESULT", job.key] and lines[1][0] == "TRUTH"
+    print("ok" if good and '"finite": true' in out.getvalue() else "BAD", job.key, flush=True)
+"""
+
+
+@unittest.skipUnless(PYTHON, "no PyTorch")
+class Ordinary(unittest.TestCase):
+    def test_each_has_a_function_and_runs_to_its_end_on_the_cpu(self):
+        sys.path.insert(0, HERE)
+        from ordinary import catalogue
+        folder = os.path.join(HERE, "ordinary")
+        done = subprocess.run([PYTHON, "-c", RUN, folder], capture_output=True, text=True,
+                              timeout=250)
+        if done.returncode == 77:
+            self.skipTest("PyTorch is too old")
+        lines = done.stdout.split("\n")[:-1]
+        self.assertEqual([line.split()[1] for line in lines if line.startswith(("ok", "missing"))],
+                         [job.key for job in catalogue.JOBS], done.stderr)
+
+
 if __name__ == "__main__":
     if PYTHON is None:
         print("skipped: no PyTorch")

@@ -4,9 +4,11 @@ Every kind of expectation is shown to fail when it should: a suite that cannot f
 nothing."""
 
 import argparse
+import glob
 import gzip
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+from ordinary import catalogue as ordinary  # noqa: E402
 from suite import catalogue, judge, kineto, measure, runner, table  # noqa: E402
 
 EXPECT = {"verdicts": ["DATA"], "leaves": [], "limiters": [], "share": 0.6, "tolerance": 0.1,
@@ -99,6 +102,37 @@ class Judging(Cells):
         path = self.cell()
         os.unlink(os.path.join(path, "report.json"))
         self.assertIn("no report", judge.judge(path).failures)
+
+
+class OrdinaryJobs(unittest.TestCase):
+    def test_each_has_an_expectation_that_can_fail(self):
+        ids = set()
+        for job in ordinary.JOBS:
+            expect = ordinary.expectation(job.key)
+            self.assertTrue(expect["verdicts"])
+            self.assertFalse(set(expect["accept"]) & set(expect["forbid"]), job.key)
+            ids.update(expect["accept"], expect["forbid"], expect["forbid_first"])
+            code = pathlib.Path(HERE, "ordinary", job.file).read_text()
+            self.assertIn("def %s():" % job.key, code)
+        self.assertEqual(len(ordinary.BY_KEY), len(ordinary.JOBS))
+        # An advice that no report gives would be accepted or forbidden in vain.
+        sources = glob.glob(os.path.join(HERE, "../../analysis/report/*.cpp"))
+        known = "".join(pathlib.Path(path).read_text() for path in sources)
+        self.assertEqual([i for i in sorted(ids) if '"%s"' % i not in known], [])
+
+    def test_they_run_without_calibration(self):
+        jobs = catalogue.wanted_scenarios("tar_shards", False, ordinary.scenarios())
+        cells = catalogue.plan_cells(jobs, ["recorded:none", "recorded:A"], 1)
+        self.assertEqual([c.name() for c in cells], ["tar_shards-none-recorded-0"])
+        self.assertEqual(catalogue.with_calibration(cells, []), cells)
+        options = argparse.Namespace(
+            out="/r", seed=1, device="cuda", tiny=False, steps=None, seconds=6, idlescope="idlescope",
+            python="python3", libtorch=None, preload=False, record_options="-q")
+        command = runner.command_of(cells[0], options, {})
+        self.assertTrue(command[command.index("python3") + 1].endswith("ordinary/loaders.py"))
+        self.assertEqual(command[command.index("python3") + 2], "tar_shards")
+        self.assertNotIn("--calibration", command)
+        self.assertNotIn("--fix", command)
 
 
 class Measuring(Cells):

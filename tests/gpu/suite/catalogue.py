@@ -8,13 +8,17 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 class Scenario(NamedTuple):
     key: str                    # "S01"
-    script: str                 # file below scenarios/, or a LibTorch program
+    script: str                 # file below `folder`, or a LibTorch program
     fixes: tuple = ("A",)
     twin: bool = True
     libtorch: bool = False      # recorded by LD_PRELOAD alone
     ranks: int = 1
     quick: bool = True          # part of --quick
     advice: dict = {}           # fix letter -> ids of the advice that it carries out
+    folder: str = "scenarios"
+    arguments: tuple = ()       # before all options
+    calibrates: bool = True     # injects delays that it must measure first
+    needs: tuple = ()           # Python modules without which it is not run
 
 
 WORKERS = ("num-workers",)
@@ -71,6 +75,8 @@ class Cell(NamedTuple):
         return "%s-%s-%s-%d" % (self.scenario.key, self.fix, self.mode, self.repetition)
 
     def job_options(self):
+        if not self.scenario.calibrates:
+            return []
         if self.fix == "twin":
             return ["--twin"]
         if self.fix.startswith("twin"):
@@ -78,14 +84,15 @@ class Cell(NamedTuple):
         return ["--fix", self.fix]
 
 
-def wanted_scenarios(only, quick):
-    chosen = [s for s in SCENARIOS if s.quick or not quick]
+def wanted_scenarios(only, quick, known=None):
+    known = known or SCENARIOS
+    chosen = [s for s in known if s.quick or not quick]
     if only:
         keys = only.split(",")
-        unknown = [k for k in keys if k not in {s.key for s in SCENARIOS}]
+        unknown = [k for k in keys if k not in {s.key for s in known}]
         if unknown:
             raise SystemExit("unknown scenario: " + ", ".join(unknown) + " (see --list)")
-        chosen = [s for k in keys for s in SCENARIOS if s.key == k]
+        chosen = [s for k in keys for s in known if s.key == k]
     return chosen
 
 
@@ -128,12 +135,12 @@ def with_calibration(cells, known):
     result = []
     for cell in cells:
         key = (cell.scenario.key, cell.fix)
-        if cell.mode != "plain" and key not in calibrated:
+        if cell.mode != "plain" and cell.scenario.calibrates and key not in calibrated:
             result.append(cell._replace(mode="calibrate", repetition=0))
         calibrated.add(key)
         result.append(cell)
     return result
 
 
-def by_key():
-    return {scenario.key: scenario for scenario in SCENARIOS}
+def by_key(known=None):
+    return {scenario.key: scenario for scenario in known or SCENARIOS}

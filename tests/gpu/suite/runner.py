@@ -93,8 +93,11 @@ def command_of(cell, options, environment):
         arguments += ["--steps", str(options.steps)]
     if cell.mode == "kineto":
         arguments += ["--kineto", os.path.join(directory, "kineto.pt.trace.json.gz")]
-    kept = "calibration.txt" if cell.scenario.libtorch else "calibration.json"
-    arguments += ["--calibration", os.path.join(options.out, kept)]
+    if not cell.scenario.calibrates and options.seconds:
+        arguments += ["--seconds", str(options.seconds)]
+    if cell.scenario.calibrates:
+        kept = "calibration.txt" if cell.scenario.libtorch else "calibration.json"
+        arguments += ["--calibration", os.path.join(options.out, kept)]
     if cell.mode == "calibrate":
         arguments += ["--calibrate-only"]
     if cell.scenario.libtorch:
@@ -104,8 +107,8 @@ def command_of(cell, options, environment):
         if cell.scenario.ranks > 1:
             job += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
                     str(cell.scenario.ranks)]
-        job += [os.path.join(catalogue.HERE, "scenarios", cell.scenario.script)]
-    job += arguments
+        job += [os.path.join(catalogue.HERE, cell.scenario.folder, cell.scenario.script)]
+    job += [*cell.scenario.arguments, *arguments]
     if cell.mode != "recorded":
         return job
     recording = os.path.join(directory, "recording")
