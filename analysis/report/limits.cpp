@@ -168,6 +168,18 @@ void write_limits(const Context& c, Report* report) {
                                : steps == 1 ? messages::kOneStep
                                             : messages::kManySteps));
   }
+  if (c.d.chosen_process < c.recording.processes.size()) {
+    for (const trace::Status& status : c.recording.processes[c.d.chosen_process].statuses) {
+      if (status.state() == trace::Status::STATE_HOST_ONLY && !c.device) {
+        add(Say(messages::kLimitNoDevice)
+                .with("detail", status.detail().empty() ? status.message_id() : status.detail()));
+      }
+      for (const messages::Message& stays :
+           {messages::kLimitStaysGraphs, messages::kLimitStaysThreads, messages::kLimitStaysBusy}) {
+        if (status.message_id() == stays.id) add(Say(stays));
+      }
+    }
+  }
   for (const diagnose::Statement& limit : c.d.limits)
     add(statement_text(limit.message, limit.values));
   if (evidence.dropped > 0) {

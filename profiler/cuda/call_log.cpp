@@ -195,12 +195,18 @@ uint64_t CallLog::take_lost() {
   return lost;
 }
 
-uint64_t CallLog::callbacks() const {
+uint64_t CallLog::sum(std::atomic<uint64_t> ThreadSlot::*counter) const {
   uint64_t sum = 0;
   const uint32_t count = slot_count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i <= count; ++i) sum += slots_[i].callbacks.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i <= count; ++i) {
+    sum += (slots_[i].*counter).load(std::memory_order_relaxed);
+  }
   return sum;
 }
+
+uint64_t CallLog::callbacks() const { return sum(&ThreadSlot::callbacks); }
+uint64_t CallLog::overtaken() const { return sum(&ThreadSlot::overtaken); }
+uint64_t CallLog::outside() const { return sum(&ThreadSlot::outside); }
 
 void CallLog::forget_after_fork() {
   for (ThreadSlot& slot : slots_) slot.inside.store(0, std::memory_order_relaxed);

@@ -81,6 +81,8 @@ struct alignas(64) ThreadSlot {
   int64_t last_exit_ns = 0;         // of the last recorded call
   std::atomic<uint64_t> lost;       // no room
   std::atomic<uint64_t> callbacks;  // enter and exit, written by the owner only
+  std::atomic<uint64_t> overtaken;  // launches during which another thread began one; likewise
+  std::atomic<uint64_t> outside;    // callbacks while no window was open; likewise
 };
 
 class CallLog {
@@ -136,11 +138,14 @@ class CallLog {
   }
   uint64_t take_lost();
   uint64_t callbacks() const;
+  uint64_t overtaken() const;
+  uint64_t outside() const;
 
   // After fork, in the child: its only thread is outside; chunks are left behind.
   void forget_after_fork();
 
  private:
+  uint64_t sum(std::atomic<uint64_t> ThreadSlot::*counter) const;
   static void on_thread_exit(void* slot);
   ThreadSlot* acquire_slot();
   bool new_chunk(ThreadSlot* slot, uint32_t window_id);

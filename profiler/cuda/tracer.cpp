@@ -18,6 +18,14 @@ namespace {
 constexpr uint32_t kFreeChunks = 8;
 constexpr int64_t kPollNs = 500'000;
 
+// Threads launch at once if more than one launch in this many was overtaken by another thread's:
+// a watchdog that asks for an event ten times a second does not count.
+constexpr uint64_t kOvertakenOneIn = 200;
+// Nobody launches if no call came for kStillNs; given up on after kStillLimitNs, for which the
+// training thread stands.
+constexpr int64_t kStillNs = 300'000;
+constexpr int64_t kStillLimitNs = 5'000'000;
+
 void pause_ns(int64_t duration_ns) {
   const timespec duration = {0, static_cast<long>(duration_ns)};
   nanosleep(&duration, nullptr);
@@ -139,6 +147,7 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
   log.init();
   log.keep_free(kFreeChunks);
   log.take_lost();
+  overtaken_before_ = log.overtaken();
   kinds_ = kCallKinds;
   activity_kinds_ = 0;
   outcome.status = AttachStatus::kAttached;
@@ -253,6 +262,28 @@ bool Tracer::wait_until_complete(int64_t until_ns, DetachOutcome* outcome) {
   }
 }
 
+// CUPTI must not be torn down under a thread that is inside it (docs/decisions/018).
+bool Tracer::nobody_launches(Halt halt) const {
+  const CallLog& log = call_log();
+  if (halt != Halt::kStands) {
+    return (log.overtaken() - overtaken_before_) * kOvertakenOneIn <= writer_.calls();
+  }
+  const int64_t until_ns = monotonic_ns() + kStillLimitNs;
+  uint64_t seen = log.outside();
+  int64_t since_ns = monotonic_ns();
+  for (;;) {
+    pause_ns(kStillNs / 4);
+    const int64_t now_ns = monotonic_ns();
+    const uint64_t outside = log.outside();
+    if (outside != seen) {
+      seen = outside;
+      since_ns = now_ns;
+    }
+    if (now_ns - since_ns >= kStillNs && log.quiet()) return true;
+    if (now_ns >= until_ns) return false;
+  }
+}
+
 DetachOutcome Tracer::detach(const DetachRequest& request) {
   DetachOutcome outcome = {};
   if (!attached()) return outcome;
@@ -286,10 +317,16 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
                            (complete && graph_sightings().graph_launches == graph_launches);
   int64_t waited_ns = 0;
   bool go = request.finalize && quiet && graphs_idle;
+  Halt halt = Halt::kRuns;
   if (go && request.before_finalize != nullptr) {
     const int64_t asked_ns = monotonic_ns();
-    go = request.before_finalize(request.before_finalize_data);
+    halt = request.before_finalize(request.before_finalize_data);
     waited_ns = monotonic_ns() - asked_ns;
+  }
+  go = go && halt != Halt::kNever;
+  if (go && !nobody_launches(halt)) {
+    go = false;
+    outcome.threads_launch = true;
   }
   if (go) {
     const CUptiResult finalized = api_.Finalize();

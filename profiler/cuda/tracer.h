@@ -43,6 +43,13 @@ struct AttachOutcome {
   int64_t attach_ns;  // duration
 };
 
+// What the caller could do about the launching threads before a finalize.
+enum class Halt : uint8_t {
+  kStands,  // the training thread stands still, and with it what needs its interpreter
+  kRuns,    // nobody could be asked
+  kNever    // do not finalize
+};
+
 struct DetachRequest {
   bool finalize;  // false: at process exit, or where it is unsafe
   // CUDA graphs are in use: finalize only if the device is idle and no graph is launched
@@ -50,9 +57,8 @@ struct DetachRequest {
   bool device_idle_first;
   int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
   // Called before a finalize, when everything has been collected: the caller may bring the
-  // launching threads to a halt. False: do not finalize. Null: nothing is done. Its time is the
-  // job's, not part of detach_ns.
-  bool (*before_finalize)(void* data);
+  // launching threads to a halt. Null: they run. Its time is the job's, not part of detach_ns.
+  Halt (*before_finalize)(void* data);
   void* before_finalize_data;
   const char* reason;
   uint64_t step_number;
@@ -65,7 +71,8 @@ struct DetachRequest {
 
 struct DetachOutcome {
   bool finalized;
-  CUptiResult result;  // of the first call that failed; CUPTI_SUCCESS
+  bool threads_launch;  // not finalized, because several threads launch at once
+  CUptiResult result;   // of the first call that failed; CUPTI_SUCCESS
   const char* call;
   int64_t detach_ns;
   uint64_t records;
@@ -117,6 +124,7 @@ class Tracer {
   void undo_attach(bool fresh);
   bool wait_until_quiet(int64_t until_ns) const;
   bool wait_until_complete(int64_t until_ns, DetachOutcome* outcome);
+  bool nobody_launches(Halt halt) const;
 
   emit::PacketSink sink_;
   DriverApi driver_;
@@ -131,6 +139,7 @@ class Tracer {
   uint64_t activity_kinds_ = 0;  // bit 1 << CUpti_ActivityKind
   bool own_clock_ = false;
   AttachTimes times_ = {};
+  uint64_t overtaken_before_ = 0;  // launches overtaken before this window
 };
 
 // What callbacks saw of graphs and captures; reset by forget_graphs (tests).

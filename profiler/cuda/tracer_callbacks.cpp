@@ -130,6 +130,21 @@ void leave_call(ThreadSlot* slot) {
   if (open != 0) slot->open_calls.store(open - 1, std::memory_order_release);
 }
 
+// The thread that began a launch last. Relaxed and without a locked instruction: a launch that
+// finds another thread here at its end was overtaken, which is what several launching threads
+// look like; one thread, or two that take turns (autograd), never do.
+std::atomic<ThreadSlot*> latest_launcher{nullptr};
+
+bool launches(uint8_t call_class) {
+  return call_class == emit::kCallLaunch || call_class == emit::kCallGraphLaunch ||
+         call_class == emit::kCallMemcpy || call_class == emit::kCallMemset;
+}
+
+// The counter is written by its thread only.
+void count(std::atomic<uint64_t>* counter) {
+  counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 // A thread that made no call for this long was busy elsewhere or did not run (interpreter
 // lock, no CPU): only its CPU clock tells. 0.8 us, so not at every call.
 constexpr int64_t kSilenceNs = 200'000;
@@ -158,6 +173,7 @@ void begin_call(ThreadSlot* slot, const CallFunction& function, const CUpti_Call
     remember_enter(slot, function, data, false, 0);
     return;
   }
+  if (launches(function.call_class)) latest_launcher.store(slot, std::memory_order_relaxed);
   slot->open_calls.fetch_add(1, std::memory_order_relaxed);
   const int64_t now_ns = monotonic_ns();
   if (now_ns - slot->last_exit_ns > kSilenceNs) sample_thread_cpu(now_ns);
@@ -183,6 +199,10 @@ void finish_call(ThreadSlot* slot, uint32_t window, const CallFunction& function
     note_graph(slot, function, false, result != 0, monotonic_ns());
   }
   if (entered == Entered::kNotWanted) return;
+  if (launches(function.call_class) && entered == Entered::kWanted &&
+      latest_launcher.load(std::memory_order_relaxed) != slot) {
+    count(&slot->overtaken);
+  }
   const int64_t now_ns = monotonic_ns();
   // A launch that waited for room in the queue over the whole attach: its kernel is recorded,
   // so the call is too, from the window's begin on.
@@ -234,6 +254,7 @@ void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId 
   if (slot == nullptr) return;  // one of our own threads
   const uint32_t window = call_window.load(std::memory_order_seq_cst);
   const CallFunction* function = window == 0 ? nullptr : find_call(domain, id);
+  if (window == 0) count(&slot->outside);
   if (function != nullptr && call_log().is_shared(slot)) {
     const bool ends = static_cast<const CUpti_CallbackData*>(raw)->callbackSite == CUPTI_API_EXIT;
     if (ends) slot->lost.fetch_add(1, std::memory_order_relaxed);
@@ -241,8 +262,7 @@ void CUPTIAPI on_cuda_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId 
   }
   if (function != nullptr) {
     const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
-    slot->callbacks.store(slot->callbacks.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_relaxed);
+    count(&slot->callbacks);
     if (slot->entered_window != window) {
       slot->entered_window = window;
       slot->depth = 0;

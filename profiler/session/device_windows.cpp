@@ -263,8 +263,10 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   request.finalize = finalize;
   request.device_idle_first = finalize && input.graphs_in_use;
   request.before_finalize = [](void* windows) {
-    static_cast<DeviceWindows*>(windows)->hold();
-    return device_state().stop.load(std::memory_order_acquire) == 0;  // at exit nothing is
+    const bool stands = static_cast<DeviceWindows*>(windows)->hold();
+    // At exit nothing is finalized.
+    if (device_state().stop.load(std::memory_order_acquire) != 0) return cuda::Halt::kNever;
+    return stands ? cuda::Halt::kStands : cuda::Halt::kRuns;
   };
   request.before_finalize_data = this;
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
@@ -288,16 +290,29 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   wake_all(&state.switching);
   release_training_thread();
   publish();
+  if (!outcome.finalized && !at_exit) say_stays(outcome, input);
 
   char line[256];
   snprintf(
       line, sizeof line, "window %u closed (%s): %llu records, %llu calls, detach %.1f ms, %s%s%s",
       window_id, reason, static_cast<unsigned long long>(outcome.records),
       static_cast<unsigned long long>(outcome.calls), static_cast<double>(outcome.detach_ns) / 1e6,
-      outcome.finalized ? "finalized" : "still attached",
+      outcome.finalized        ? "finalized"
+      : outcome.threads_launch ? "still attached, several threads launch at once"
+                               : "still attached",
       outcome.call == nullptr ? "" : ", first failure ",
       outcome.call == nullptr ? "" : outcome.call);
   debug_line(line);
+}
+
+void DeviceWindows::say_stays(const cuda::DetachOutcome& outcome, const SchedulerInput& input) {
+  if (said_stays_) return;
+  said_stays_ = true;
+  const char* why = outcome.threads_launch ? "limit-stays-threads"
+                    : input.graphs_in_use  ? "limit-stays-graphs"
+                                           : "limit-stays-busy";
+  emit::write_status(&emit::append_packet, emit::kStateRecording, emit::monotonic_ns(), why, "",
+                     static_cast<int32_t>(outcome.result));
 }
 
 void DeviceWindows::publish() {

@@ -40,6 +40,7 @@ class DeviceWindows {
   void close_window(const char* reason, const SchedulerInput& input, bool at_exit);
   bool may_finalize(const SchedulerInput& input);
   void attach_failed(const cuda::AttachOutcome& outcome);
+  void say_stays(const cuda::DetachOutcome& outcome, const SchedulerInput& input);
   void publish();
 
   cuda::Tracer tracer_;
@@ -52,6 +53,7 @@ class DeviceWindows {
   int64_t opened_ns_ = 0;
   const char* closing_ = nullptr;  // reason of a close that has to wait; null: none
   uint32_t last_status_ = 0;
+  bool said_stays_ = false;
 };
 
 }  // namespace idlescope::session

@@ -1,9 +1,10 @@
 // A graph job under the recorder: windows are opened and closed while graphs are replayed.
 //
-// Usage: graph_windows WINDOWS MARKS(0|1) KIND(graph|eager). In: LD_PRELOAD of the recorder,
+// Usage: graph_windows WINDOWS MARKS(0|1) KIND(graph|eager) [THREADS]. In: LD_PRELOAD of the recorder,
 // IDLESCOPE_WINDOW=off. MARKS=1 calls idlescope_step() each step, so that a detach can hold this
 // thread; without marks the recorder has to stay attached. Out: one line; a CUDA error of the
-// job is a failure. KIND eager: no graphs, to watch memory over many cycles.
+// job is a failure. KIND eager: no graphs, to watch memory over many cycles. THREADS: so many more
+// threads launch all the time on streams of their own; the recorder must then stay attached.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 __global__ void kernel(float* p) {
   if (p[threadIdx.x] > 1e30f) p[0] = 1;
@@ -59,6 +61,19 @@ int main(int argc, char** argv) {
     cudaGraphInstantiate(&exec, graph, 0);
   }
   std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int i = argc > 4 ? atoi(argv[4]) : 0; i > 0; --i) {
+    others.emplace_back([&stop] {
+      cudaStream_t own;
+      float* own_memory;
+      cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+      cudaMalloc(&own_memory, 4096);
+      while (!stop) {
+        for (int k = 0; k < 8; ++k) kernel<<<1, 32, 0, own>>>(own_memory);
+        cudaStreamSynchronize(own);
+      }
+    });
+  }
   std::atomic<unsigned long> opened{0};
   long rss[4] = {};
   std::thread control([&] {
@@ -102,6 +117,7 @@ int main(int argc, char** argv) {
   }
   stop = true;
   control.join();
+  for (std::thread& other : others) other.join();
   printf("graph_windows %s marks=%d: %lu of %d windows, %lu steps in %.1f s, rss %ld -> %ld KB, cuda %s\n", argv[3],
          marks, opened.load(), windows, n, duration<double>(steady_clock::now() - begin).count(), rss[0], rss[1],
          cudaGetErrorName(error));

@@ -1,6 +1,7 @@
 // The edges of a window: calls under way at the attach and the detach, graphs, captures.
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "tests/unit/cuda/tracer_fixture.h"
 
@@ -77,28 +78,94 @@ TEST_F(TracerTest, CallThatNeverReturnsDoesNotHoldTheDetach) {
 
 TEST_F(TracerTest, WhoeverBringsTheThreadsToAHaltMayForbidTheFinalize) {
   ASSERT_EQ(attach().status, AttachStatus::kAttached);
-  struct Halt {
-    bool go;
+  struct Asked {
+    Halt answer;
     uint64_t asked;
-  } halt = {false, 0};
+  } halt = {Halt::kNever, 0};
   DetachRequest request = {};
   request.finalize = true;
   request.before_finalize_data = &halt;
   request.before_finalize = [](void* data) {
-    auto* mine = static_cast<Halt*>(data);
+    auto* mine = static_cast<Asked*>(data);
     ++mine->asked;
     EXPECT_FALSE(fake_cupti::kind_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    return mine->go;
+    return mine->answer;
   };
   EXPECT_FALSE(tracer_->detach(request).finalized);
   EXPECT_TRUE(fake_cupti::attached());
   ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
-  halt.go = true;
+  halt.answer = Halt::kStands;
   const DetachOutcome outcome = tracer_->detach(request);
   EXPECT_TRUE(outcome.finalized);
   EXPECT_EQ(halt.asked, 2u);
   EXPECT_LT(outcome.detach_ns, 200 * kMs) << "waiting for a step is no stall of the job";
+}
+
+// Launches on `threads` threads, `rounds` rounds: one after the other, or at once.
+void launch_on_threads(int threads, int rounds, bool at_once) {
+  std::atomic<int> turn{0};
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&turn, i, threads, rounds, at_once] {
+      for (int round = 0; round < rounds; ++round) {
+        while (turn < round * threads + (at_once ? 0 : i)) std::this_thread::yield();
+        fake_cupti::launch_in_two_halves({.duration_ns = 100}, [&] {
+          if (!at_once) return;
+          ++turn;
+          while (turn < (round + 1) * threads) std::this_thread::yield();
+        });
+        if (!at_once) ++turn;
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  fake_cupti::advance_ns(kMs);
+}
+
+TEST_F(TracerTest, NotTornDownWhereSeveralThreadsLaunchAtOnce) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  launch_on_threads(3, 20, true);
+  const DetachOutcome outcome = detach();
+  EXPECT_FALSE(outcome.finalized);
+  EXPECT_TRUE(outcome.threads_launch);
+  EXPECT_EQ(fake_cupti::calls("Finalize"), 0u);
+  EXPECT_EQ(packets_.ops().size(), 60u);
+  // Windows are looked at one by one.
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  launch_on_threads(3, 20, false);
+  EXPECT_TRUE(detach().finalized);
+}
+
+TEST_F(TracerTest, TornDownWhereThreadsTakeTurns) {
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  launch_on_threads(3, 20, false);
+  EXPECT_TRUE(detach().finalized);
+  expect_joined(packets_);
+}
+
+// The training thread stands, other threads of a library go on launching: they decide.
+TEST_F(TracerTest, NotTornDownWhileAThreadThatNobodyHoldsLaunches) {
+  std::atomic<bool> stop{false};
+  std::thread library([&] {
+    while (!stop) {
+      fake_cupti::launch({.duration_ns = 100});
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  });
+  DetachRequest request = {};
+  request.finalize = true;
+  request.wait_ns = 20 * kMs;
+  request.before_finalize = [](void*) { return Halt::kStands; };
+  ASSERT_EQ(attach().status, AttachStatus::kAttached);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  fake_cupti::advance_ns(1000 * kMs);
+  EXPECT_TRUE(tracer_->detach(request).threads_launch);
+  EXPECT_EQ(fake_cupti::calls("Finalize"), 0u);
+  stop = true;
+  library.join();
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  EXPECT_TRUE(tracer_->detach(request).finalized);
 }
 
 TEST_F(TracerTest, GraphLaunchDuringDetachKeepsUsAttached) {

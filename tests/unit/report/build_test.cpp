@@ -35,6 +35,31 @@ TEST(Build, S01LoaderInline) {
   expect_complete(report);
 }
 
+// What the recorder itself said about the run is in the report.
+TEST(Build, TroubleOfTheRecorderIsALimit) {
+  const auto limits = [](Diagnosis d, trace::Status::State state, const char* id,
+                         const char* detail) {
+    read::Recording recording;
+    trace::Status* status = &recording.processes.emplace_back().statuses.emplace_back();
+    status->set_state(state);
+    status->set_message_id(id);
+    status->set_detail(detail);
+    return said(build(d, recording));
+  };
+  const Diagnosis d = loop(LAUNCH, {{BUSY_COMPUTE, 10}, {LAUNCH_LEAF, 12}});
+  const auto recording = trace::Status::STATE_RECORDING;
+  EXPECT_NE(limits(d, recording, "limit-stays-threads", "").find("several threads launch"),
+            std::string::npos);
+  EXPECT_NE(limits(d, recording, "limit-stays-graphs", "").find("CUDA graphs"), std::string::npos);
+  EXPECT_EQ(limits(d, recording, "", "").find("stayed attached"), std::string::npos);
+  Diagnosis host_only;
+  host_only.chosen_process = 0;
+  const std::string permission = limits(host_only, trace::Status::STATE_HOST_ONLY,
+                                        "cupti-permission", "INSUFFICIENT_PRIVILEGES");
+  EXPECT_NE(permission.find("the GPU was not recorded: INSUFFICIENT_PRIVILEGES"), std::string::npos)
+      << permission;
+}
+
 TEST(Build, S02LoaderStarvedNamesAWorkingNumber) {
   Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_CPU, 20}});
   add_loader(&d, 2, 60, LIMITER_WORKERS);
