@@ -287,6 +287,30 @@ def train_from(get, model, optimizer):
             break
 
 
+class Feeder:
+    """A queue that a thread fills."""
+
+    def __init__(self, make):
+        self.make, self.batches, self.over = make, queue.Queue(2), False
+        self.thread = threading.Thread(target=self._feed)
+
+    def _feed(self):
+        while not self.over:
+            self.batches.put(self.make())
+
+    def __enter__(self):
+        self.thread.start()
+        return self.batches
+
+    def __exit__(self, *_):
+        self.over = True
+        while self.thread.is_alive():  # it may be waiting for room
+            try:
+                self.batches.get(timeout=0.1)
+            except queue.Empty:
+                pass
+
+
 def linear_stack():
     width = size(1024, 16)
     model = on_device(nn.Sequential(*[nn.Linear(width, width) for _ in range(6)]))
@@ -296,31 +320,27 @@ def linear_stack():
 def own_thread_loader():
     """A feeder thread in pure Python: it holds the interpreter lock that training needs."""
     width, model, optimizer = linear_stack()
-    batches = queue.Queue(2)
 
-    def feed():
-        while True:
-            total = 0
-            for i in range(size(300_000, 1000)):
-                total += i * i
-            batches.put(torch.randn(64, width))
+    def make():
+        total = 0
+        for i in range(size(300_000, 1000)):
+            total += i * i
+        return torch.randn(64, width)
 
-    threading.Thread(target=feed, daemon=True).start()
-    train_from(batches.get, model, optimizer)
+    with Feeder(make) as batches:
+        train_from(batches.get, model, optimizer)
 
 
 def own_thread_waits():
     """A feeder thread that waits for a slow source; the loop waits in Queue.get()."""
     width, model, optimizer = linear_stack()
-    batches = queue.Queue(2)
 
-    def feed():
-        while True:
-            time.sleep(size(0.02, 0.001))
-            batches.put(torch.randn(64, width))
+    def make():
+        time.sleep(size(0.02, 0.001))
+        return torch.randn(64, width)
 
-    threading.Thread(target=feed, daemon=True).start()
-    train_from(batches.get, model, optimizer)
+    with Feeder(make) as batches:
+        train_from(batches.get, model, optimizer)
 
 
 def feed_process(batches, width, rounds):

@@ -45,7 +45,7 @@ SCENARIOS = [
     Scenario("R5", "r5_tokenizer_collate.py", advice={"A": ("collate",)}),
     Scenario("A1", "a1_empty_cache.py", advice={"A": ("alloc",)}),
     Scenario("A2", "a2_pinned_alloc.py", advice={"A": ("alloc-pinned", "alloc")}),
-    Scenario("A3", "a3_pinning_thread.py", twin=False, advice={"A": ("alloc-pinned", "alloc")}),
+    Scenario("A3", "a3_pinning_thread.py", advice={"A": ("alloc-pinned", "alloc")}),
     Scenario("C1", "c1_recompile_by_shape.py", advice={"A": ("fixed-shapes",)}),
     Scenario("C2", "c2_recapture_by_shape.py", advice={"A": ("fixed-shapes",)}),
     Scenario("D1", "d1_objects_through_queue.py", advice={"A": ("ipc",)}),
