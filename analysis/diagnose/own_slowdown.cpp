@@ -46,11 +46,11 @@ double own_slowdown(const read::Process& process, const std::vector<StepPoint>& 
     return point.steady && point.begin_ns >= steady_from;
   };
   const auto touches_window = [&](const StepPoint& point) {
-    return std::any_of(
-        process.windows.begin(), process.windows.end(), [&](const read::Window& window) {
-          return point.begin_ns < window.end_ns + window.end.detach_ns() &&
-                 window.begin_ns - window.begin.attach_ns() < point.begin_ns + point.duration_ns;
-        });
+    return std::any_of(process.windows.begin(), process.windows.end(),
+                       [&](const read::Window& window) {
+                         return point.begin_ns < window.detach_end_ns() &&
+                                window.attach_begin_ns() < point.begin_ns + point.duration_ns;
+                       });
   };
   for (const read::Window& window : process.windows) {
     std::vector<int64_t> inside, beside;
@@ -60,8 +60,7 @@ double own_slowdown(const read::Process& process, const std::vector<StepPoint>& 
       if (whole && counts(*it)) inside.push_back(it->duration_ns);
     }
     size_t taken = 0;
-    for (auto it = ends_by(window.begin_ns - window.begin.attach_ns());
-         it != points.begin() && taken < kNearby;) {
+    for (auto it = ends_by(window.attach_begin_ns()); it != points.begin() && taken < kNearby;) {
       --it;
       if (touches_window(*it)) break;  // another window
       if (!counts(*it)) continue;
@@ -69,8 +68,7 @@ double own_slowdown(const read::Process& process, const std::vector<StepPoint>& 
       ++taken;
     }
     taken = 0;
-    for (auto it = begins_at(window.end_ns + window.end.detach_ns());
-         it != points.end() && taken < kNearby; ++it) {
+    for (auto it = begins_at(window.detach_end_ns()); it != points.end() && taken < kNearby; ++it) {
       if (touches_window(*it)) break;
       if (!counts(*it)) continue;
       beside.push_back(it->duration_ns);

@@ -176,11 +176,16 @@ struct Windows {
   bool outside(Ns begin_ns, Ns end_ns) const {
     for (const read::Window& window : process_.windows) {
       // Attaching and detaching disturb the steps around a window too.
-      const Ns from = window.begin_ns - window.begin.attach_ns();
-      const Ns to = window.end_ns + window.end.detach_ns();
-      if (begin_ns < to && from < end_ns) return false;
+      if (begin_ns < window.detach_end_ns() && window.attach_begin_ns() < end_ns) return false;
     }
     return true;
+  }
+  Ns switching(Ns begin_ns, Ns end_ns) const {
+    Ns sum = 0;
+    for (const read::Window& window : process_.windows) {
+      sum += window.switching_ns(begin_ns, end_ns);
+    }
+    return sum;
   }
 
  private:
@@ -188,7 +193,7 @@ struct Windows {
 };
 
 void add_stalls(const model::Model& model, uint32_t process, const std::vector<Restart>& restarts,
-                Ns wall_ns, RunResult& out) {
+                const Windows& windows, Ns wall_ns, RunResult& out) {
   std::vector<int64_t> durations;
   for (const StepPoint& point : out.points) {
     if (point.steady) durations.push_back(point.duration_ns);
@@ -211,7 +216,10 @@ void add_stalls(const model::Model& model, uint32_t process, const std::vector<R
       continue;
     }
     const Ns end = point.begin_ns + point.duration_ns;
-    const Ns excess = point.duration_ns - typical;
+    // What we made the step wait is no stall of the job.
+    const Ns ours = windows.switching(point.begin_ns, end);
+    if (point.duration_ns - ours <= limit) continue;
+    const Ns excess = point.duration_ns - ours - typical;
     Cause cause{report::PERIODIC, report::HOST_PYTHON, ""};
     Ns covered = 0;
     for (auto it = named.begin(); it != named.end() && it->begin_ns < end; ++it) {
@@ -322,7 +330,9 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
   out.run.epochs = restarts.size();
   for (const Restart& restart : restarts) {
     // A step would have passed anyway.
-    const Ns took = std::max<Ns>(0, restart.end_ns - restart.begin_ns - out.run.median_step_ns);
+    const Ns ours = windows.switching(restart.begin_ns, restart.end_ns);
+    const Ns took =
+        std::max<Ns>(0, restart.end_ns - restart.begin_ns - ours - out.run.median_step_ns);
     if (restart.first) {
       out.run.first_batch_ns = took;
     } else {
@@ -347,7 +357,7 @@ RunResult build_run_ledger(const model::Model& model, uint32_t process) {
   }
   if (out.run.compiles == 0 && out.run.startup_ns > 0) out.run.still_compiling = false;
   out.run.no_step_yet = track.steps() == 0 && !p.host_events.empty();
-  add_stalls(model, process, restarts, wall, out);
+  add_stalls(model, process, restarts, windows, wall, out);
 
   if (!all.empty()) {
     Phase train;

@@ -12,6 +12,7 @@
 // longer first), host events by (thread, begin_ns, longer first).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -147,6 +148,16 @@ struct Window {
   trace::WindowBegin begin;
   trace::WindowEnd end;
   bool records(trace::Kind kind) const;  // kind is among begin.kinds
+
+  // The recorder's own comings and goings: half-open stretches around [begin_ns, end_ns) in which
+  // a step may have waited for it. A detach goes on after end_ns, and its last part, the
+  // finalize, may come late: after the training thread has reached a step mark.
+  Ns attach_begin_ns() const { return begin_ns - std::max(begin.attach_ns(), begin.stood_ns()); }
+  Ns detach_end_ns() const {
+    return end_ns + std::max(end.detach_ns() + end.detach_wait_ns(), end.stood_ns());
+  }
+  // How much of [from_ns, to_ns) may have been spent on them.
+  Ns switching_ns(Ns from_ns, Ns to_ns) const;
 };
 
 // Recorded edge: work after `wait_call` on its stream (or the host) waited for what was

@@ -200,6 +200,7 @@ AttachOutcome Tracer::attach(const AttachRequest& request) {
   fact.attach_ns = outcome.attach_ns;
   fact.reason = request.reason;
   fact.step_number = request.step_number;
+  if (request.stood_since_ns != 0) fact.stood_ns = begin_ns - request.stood_since_ns;
   emit::write_window_begin(sink_, fact);
   if (!own_clock_) {
     uint64_t cupti_ns = 0;
@@ -312,16 +313,19 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   size_t dropped = 0;
   if (api_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
   collect(false);
+  writer_.flush();  // before anybody is made to wait for the end of this
 
   const bool graphs_idle = !request.device_idle_first ||
                            (complete && graph_sightings().graph_launches == graph_launches);
-  int64_t waited_ns = 0;
+  int64_t job_ran_ns = 0;
+  int64_t stood_since_ns = request.stood_since_ns;
   bool go = request.finalize && quiet && graphs_idle;
   Halt halt = Halt::kRuns;
   if (go && request.before_finalize != nullptr) {
     const int64_t asked_ns = monotonic_ns();
-    halt = request.before_finalize(request.before_finalize_data);
-    waited_ns = monotonic_ns() - asked_ns;
+    halt = request.before_finalize(request.before_finalize_data, &stood_since_ns);
+    const int64_t until = stood_since_ns != 0 ? stood_since_ns : monotonic_ns();
+    if (until > asked_ns) job_ran_ns = until - asked_ns;
   }
   go = go && halt != Halt::kNever;
   if (go && !nobody_launches(halt)) {
@@ -344,10 +348,10 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
     lost_buffers =
         buffers.drain([] {}, [](const ActivityBuffers::Filled&) {}) + buffers.forget_held();
   }
-  outcome.detach_ns = monotonic_ns() - end_ns - waited_ns;
+  const int64_t over_ns = monotonic_ns();
+  outcome.detach_ns = over_ns - end_ns - job_ran_ns;
   outcome.records = writer_.ops();
   outcome.calls = writer_.calls();
-  writer_.flush();
   writer_.write_losses(dropped, call_log().take_lost(), lost_buffers);
 
   emit::WindowEndFact fact = {};
@@ -363,6 +367,8 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   fact.plain_step_ns = request.plain_step_ns;
   fact.inside_steps = request.inside_steps;
   fact.plain_steps = request.plain_steps;
+  fact.detach_wait_ns = job_ran_ns;
+  if (stood_since_ns != 0) fact.stood_ns = over_ns - stood_since_ns;
   emit::write_window_end(sink_, fact);
   window_id_ = 0;
   return outcome;

@@ -33,6 +33,7 @@ struct AttachRequest {
   bool graph_level;  // one record per graph launch instead of one per node
   const char* reason;
   uint64_t step_number;
+  int64_t stood_since_ns;  // the training thread stands still since then; 0: it does not
 };
 
 struct AttachOutcome {
@@ -57,9 +58,11 @@ struct DetachRequest {
   bool device_idle_first;
   int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
   // Called before a finalize, when everything has been collected: the caller may bring the
-  // launching threads to a halt. Null: they run. Its time is the job's, not part of detach_ns.
-  Halt (*before_finalize)(void* data);
+  // launching threads to a halt, and says since when they stand (0: they do not). Null: they run.
+  // Until they stand the time is the job's, not part of detach_ns.
+  Halt (*before_finalize)(void* data, int64_t* stood_since_ns);
   void* before_finalize_data;
+  int64_t stood_since_ns;  // it stands already, since then; 0: it does not
   const char* reason;
   uint64_t step_number;
   // In-run accounting, copied into the WindowEnd.

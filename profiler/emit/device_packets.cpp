@@ -51,6 +51,7 @@ bool write_window_begin(PacketSink sink, const WindowBeginFact& fact) {
     out->int_field_if(8, fact.attach_ns);
     bounded_string(out, 9, fact.reason);
     out->uint_field_if(10, fact.step_number);
+    out->int_field_if(11, fact.stood_ns);
   });
 }
 
@@ -69,6 +70,8 @@ bool write_window_end(PacketSink sink, const WindowEndFact& fact) {
     out->uint_field_if(11, fact.inside_steps);
     out->uint_field_if(12, fact.plain_steps);
     out->int_field_if(13, fact.per_call_cost_ns);
+    out->int_field_if(14, fact.detach_wait_ns);
+    out->int_field_if(15, fact.stood_ns);
   });
 }
 

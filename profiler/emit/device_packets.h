@@ -51,6 +51,7 @@ struct WindowBeginFact {
   int64_t attach_ns;
   const char* reason;
   uint64_t step_number;
+  int64_t stood_ns;
 };
 bool write_window_begin(PacketSink sink, const WindowBeginFact& fact);
 
@@ -68,6 +69,8 @@ struct WindowEndFact {
   uint32_t inside_steps;
   uint32_t plain_steps;
   int64_t per_call_cost_ns;
+  int64_t detach_wait_ns;
+  int64_t stood_ns;
 };
 bool write_window_end(PacketSink sink, const WindowEndFact& fact);
 

@@ -99,6 +99,7 @@ void on_capture(bool begins) {
   }
   state.python_captures.fetch_add(1, std::memory_order_seq_cst);
   if (state.switching.load(std::memory_order_seq_cst) == 0) return;
+  state.held_since_ns.store(emit::monotonic_ns(), std::memory_order_relaxed);
   state.held.store(1, std::memory_order_seq_cst);  // this thread stands still here
   wake_drain_thread();
   const int64_t until_ns = emit::monotonic_ns() + kSwitchNs;
@@ -119,6 +120,7 @@ void on_other_profiler(bool starts) {
     return;
   }
   state.other_profilers.fetch_add(1, std::memory_order_seq_cst);
+  state.held_since_ns.store(emit::monotonic_ns(), std::memory_order_relaxed);
   state.held.store(1, std::memory_order_seq_cst);  // this thread stands still here
   wake_drain_thread();
   const int64_t until_ns = emit::monotonic_ns() + kLetGoNs;
@@ -187,7 +189,8 @@ void forget_device_after_fork() {
   }
   for (std::atomic<int64_t>* word :
        {&state.last_step_ns, &state.last_batch_ns, &state.attach_ns, &state.detach_ns,
-        &state.drain_cpu_ns, &state.inside_windows_ns, &state.estimated_cost_ns}) {
+        &state.drain_cpu_ns, &state.inside_windows_ns, &state.estimated_cost_ns,
+        &state.held_since_ns}) {
     word->store(0, std::memory_order_relaxed);
   }
   state.python_captures.store(0, std::memory_order_relaxed);

@@ -30,6 +30,7 @@ struct DeviceState {
   // sets `held` and waits until `hold` is 0.
   std::atomic<uint32_t> hold;  // futex
   std::atomic<uint32_t> held;
+  std::atomic<int64_t> held_since_ns;  // valid while `held` is set
 
   std::atomic<int32_t> python_captures;      // captures that the Python side announced
   std::atomic<uint32_t> captures_seen;       // ever, by the Python side

@@ -112,10 +112,22 @@ void DeviceWindows::tick() {
   // A close is asked for once, but may have to wait for a capture or a step.
   if (decision.command == SchedulerCommand::kClose) closing_ = decision.reason;
   if (closing_ != nullptr && tracer_.attached()) close_window(closing_, input, false);
-  if (held) release_training_thread();  // it stood to be looked at
+  if (held) let_go(false);  // it stood to be looked at
   state.wake_at_step.store(scheduler_.next_step_of_interest(), std::memory_order_relaxed);
-  state.estimated_cost_ns.store(scheduler_.windows() == 0 ? -1 : scheduler_.spent_ns(),
-                                std::memory_order_relaxed);
+  publish_cost();
+}
+
+void DeviceWindows::publish_cost() const {
+  device_state().estimated_cost_ns.store(scheduler_.windows() == 0 ? -1 : scheduler_.spent_ns(),
+                                         std::memory_order_relaxed);
+}
+
+// `booked`: the scheduler was told of an attach or detach that holds the time it stood for.
+void DeviceWindows::let_go(bool booked) {
+  const int64_t since_ns = training_thread_stands_since_ns();
+  const bool ours = device_state().hold.load(std::memory_order_seq_cst) != 0;
+  if (ours && since_ns != 0 && !booked) scheduler_.stood_still(emit::monotonic_ns() - since_ns);
+  release_training_thread();
 }
 
 // True: the training thread stands still from now until it is released. False: nobody marks
@@ -137,15 +149,15 @@ void DeviceWindows::open_window(const char* reason, const SchedulerInput& decide
   DeviceState& state = device_state();
   hold();
   state.switching.store(1, std::memory_order_seq_cst);
-  const auto switched = [&state] {
+  const auto switched = [this, &state](bool booked) {
     state.switching.store(0, std::memory_order_seq_cst);
     wake_all(&state.switching);
-    release_training_thread();
+    let_go(booked);
   };
   // Announced first, looked at second: whoever announces a capture or another profiler after
   // this sees `switching` and waits.
   if (capture_open() || state.other_profilers.load(std::memory_order_seq_cst) > 0) {
-    switched();
+    switched(false);
     return;
   }
   const SchedulerInput input = decided.steps == 0 ? decided : facts();
@@ -154,11 +166,13 @@ void DeviceWindows::open_window(const char* reason, const SchedulerInput& decide
   request.full_detail = full_detail_;
   request.reason = reason;
   request.step_number = input.steps;
+  request.stood_since_ns = training_thread_stands_since_ns();
   const cuda::AttachOutcome outcome = tracer_.attach(request);
   if (outcome.status == cuda::AttachStatus::kAttached) {
     ++next_window_id_;
     opened_ns_ = emit::monotonic_ns();
-    scheduler_.opened(opened_ns_, outcome.attach_ns);
+    const int64_t stood_ns = request.stood_since_ns == 0 ? 0 : opened_ns_ - request.stood_since_ns;
+    scheduler_.opened(opened_ns_, stood_ns > outcome.attach_ns ? stood_ns : outcome.attach_ns);
     state.subscribed.store(1, std::memory_order_seq_cst);
     state.attached.store(1, std::memory_order_seq_cst);
     state.windows.fetch_add(1, std::memory_order_relaxed);
@@ -180,7 +194,7 @@ void DeviceWindows::open_window(const char* reason, const SchedulerInput& decide
   } else {
     attach_failed(outcome);
   }
-  switched();
+  switched(outcome.status == cuda::AttachStatus::kAttached);
 }
 
 void DeviceWindows::attach_failed(const cuda::AttachOutcome& outcome) {
@@ -249,26 +263,28 @@ bool DeviceWindows::may_finalize(const SchedulerInput& input) {
 void DeviceWindows::close_window(const char* reason, const SchedulerInput& input, bool at_exit) {
   DeviceState& state = device_state();
   // A thread that stands to be looked at need not stand while the buffers are collected.
-  if (!input.graphs_in_use) release_training_thread();
+  if (!input.graphs_in_use) let_go(false);
   const bool finalize = !at_exit && !capture_open() && may_finalize(input);
   state.switching.store(1, std::memory_order_seq_cst);
   if (!at_exit && capture_open()) {
     state.switching.store(0, std::memory_order_seq_cst);
     wake_all(&state.switching);
-    release_training_thread();
+    let_go(false);
     return;
   }
   const WindowCost cost = scheduler_.cost_so_far();
   cuda::DetachRequest request = {};
   request.finalize = finalize;
   request.device_idle_first = finalize && input.graphs_in_use;
-  request.before_finalize = [](void* windows) {
+  request.before_finalize = [](void* windows, int64_t* stood_since_ns) {
     const bool stands = static_cast<DeviceWindows*>(windows)->hold();
+    *stood_since_ns = training_thread_stands_since_ns();
     // At exit nothing is finalized.
     if (device_state().stop.load(std::memory_order_acquire) != 0) return cuda::Halt::kNever;
     return stands ? cuda::Halt::kStands : cuda::Halt::kRuns;
   };
   request.before_finalize_data = this;
+  request.stood_since_ns = training_thread_stands_since_ns();
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
   request.reason = reason;
   request.step_number = input.steps;
@@ -288,7 +304,7 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   state.inside_windows_ns.fetch_add(now_ns - opened_ns_, std::memory_order_relaxed);
   state.switching.store(0, std::memory_order_seq_cst);
   wake_all(&state.switching);
-  release_training_thread();
+  let_go(true);
   publish();
   if (!outcome.finalized && !at_exit) say_stays(outcome, input);
 
@@ -328,6 +344,7 @@ void DeviceWindows::collect(bool ask_cupti) {
 
 void DeviceWindows::finish() {
   if (tracer_.attached()) close_window("end", facts(), true);
+  publish_cost();
 }
 
 }  // namespace idlescope::session

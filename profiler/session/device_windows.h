@@ -36,6 +36,8 @@ class DeviceWindows {
   void take_requests();
   bool capture_open() const;
   bool hold();
+  void let_go(bool booked);
+  void publish_cost() const;
   void open_window(const char* reason, const SchedulerInput& decided);
   void close_window(const char* reason, const SchedulerInput& input, bool at_exit);
   bool may_finalize(const SchedulerInput& input);

@@ -19,7 +19,9 @@ constexpr int64_t kSettleNs = 300'000;
 void stand_still() {
   if (!device_state_is_mine()) return;
   DeviceState& state = device_state();
-  const int64_t until_ns = emit::monotonic_ns() + kStandNs;
+  const int64_t since_ns = emit::monotonic_ns();
+  const int64_t until_ns = since_ns + kStandNs;
+  state.held_since_ns.store(since_ns, std::memory_order_relaxed);
   state.held.store(1, std::memory_order_seq_cst);
   wake_drain_thread();
   while (state.hold.load(std::memory_order_seq_cst) != 0) {
@@ -42,10 +44,14 @@ void stand_still_here() {
 bool hold_training_thread(int64_t limit_ns) {
   DeviceState& state = device_state();
   const int64_t until_ns = emit::monotonic_ns() + limit_ns;
-  if (state.held.load(std::memory_order_seq_cst) == 0) {
-    state.hold.store(1, std::memory_order_seq_cst);
-  }
-  while (state.held.load(std::memory_order_seq_cst) == 0) {
+  // Also where it stands: it may have been let go a moment ago and not have woken up yet.
+  state.hold.store(1, std::memory_order_seq_cst);
+  const timespec settle = {0, kSettleNs};
+  for (;;) {
+    if (state.held.load(std::memory_order_seq_cst) != 0) {
+      nanosleep(&settle, nullptr);
+      if (state.held.load(std::memory_order_seq_cst) != 0) return true;
+    }
     const uint32_t wake = state.wake.load(std::memory_order_acquire);
     const int64_t left_ns = until_ns - emit::monotonic_ns();
     if (left_ns <= 0 || state.stop.load(std::memory_order_acquire) != 0) {
@@ -56,9 +62,12 @@ bool hold_training_thread(int64_t limit_ns) {
       wait_on(&state.wake, wake, left_ns < kLookNs ? left_ns : kLookNs);
     }
   }
-  const timespec settle = {0, kSettleNs};
-  nanosleep(&settle, nullptr);
-  return true;
+}
+
+int64_t training_thread_stands_since_ns() {
+  const DeviceState& state = device_state();
+  if (state.held.load(std::memory_order_seq_cst) == 0) return 0;
+  return state.held_since_ns.load(std::memory_order_relaxed);
 }
 
 void release_training_thread() {

@@ -25,5 +25,7 @@ void stand_still_here();
 // Waits up to `limit_ns` for the training thread to stand still. True: it does, until released.
 bool hold_training_thread(int64_t limit_ns);
 void release_training_thread();
+// Since when the training thread stands; 0: it does not.
+int64_t training_thread_stands_since_ns();
 
 }  // namespace idlescope::session

@@ -115,11 +115,15 @@ void WindowScheduler::note_flow(const SchedulerInput& input) {
   flow_records_ = input.records;
 }
 
-// The steps inside are as long as those before, as far as a few of each can tell.
-bool WindowScheduler::cheap() const {
-  return plain_.count >= kSteadyBlock && inside_.count >= kSteadyBlock &&
-         static_cast<double>(inside_.median()) <=
-             kCheapSlowdown * static_cast<double>(plain_.median());
+// The steps inside are as long as those before, as far as a few of each can tell, or those that
+// a forecast still wants cost less than another window's attach and detach.
+bool WindowScheduler::more_is_cheap(uint64_t steps) const {
+  if (plain_.count < kSteadyBlock || inside_.count < kSteadyBlock) return false;
+  const int64_t plain_ns = plain_.median();
+  const int64_t inside_ns = inside_.median();
+  const auto wanted = static_cast<int64_t>(kCheapWindowSteps - steps);
+  return static_cast<double>(inside_ns) <= kCheapSlowdown * static_cast<double>(plain_ns) ||
+         (inside_ns - plain_ns) * wanted <= attach_ns_ + detach_ns_;
 }
 
 uint64_t WindowScheduler::aligned_after(uint64_t step) const {
@@ -166,6 +170,7 @@ bool WindowScheduler::take_request(const SchedulerInput& input, SchedulerDecisio
 }
 
 SchedulerDecision WindowScheduler::tick(const SchedulerInput& input) {
+  now_ns_ = input.now_ns;
   note_steps(input);
   if (gave_up_) return {};
   const bool over_time =
@@ -260,7 +265,8 @@ SchedulerDecision WindowScheduler::when_open(const SchedulerInput& input) {
   // Never on seconds alone: a step of a large model may take half a minute.
   const bool changing =
       windows_ == 1 && steps < kFirstWindowMaxSteps && !alike(inside_, kWindowSteps / 3);
-  const bool worth_more = steps < kCheapWindowSteps && age_ns < kCheapWindowMaxNs && cheap();
+  const bool worth_more =
+      steps < kCheapWindowSteps && age_ns < kCheapWindowMaxNs && more_is_cheap(steps);
   if (steps >= kWindowSteps && age_ns >= kWindowMinNs && !changing && !worth_more) {
     return {SchedulerCommand::kClose, "steps"};
   }
@@ -274,6 +280,7 @@ void WindowScheduler::opened(int64_t now_ns, int64_t attach_ns) {
   if (straddling_ == 2) account();
   open_ = true;
   ++windows_;
+  now_ns_ = now_ns;
   open_ns_ = now_ns;
   open_step_ = steps_seen_;
   open_records_ = 0;
@@ -310,6 +317,7 @@ void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns, bool stayed_atta
   if (stayed_attached && !stayed_attached_) detached_step_ns_ = plain_.median();
   stayed_attached_ = stayed_attached;
   requested_window_ = false;
+  now_ns_ = now_ns;
   closed_ns_ = now_ns;
   blind_ = steps_seen_ == 0;
   detach_ns_ = detach_ns;
@@ -319,15 +327,20 @@ void WindowScheduler::closed(int64_t now_ns, int64_t detach_ns, bool stayed_atta
   account();
 }
 
-// Books the window that was closed last; again when the step that the detach fell into has
-// ended. A stall is never longer than the attach or detach that caused it: what such a step
-// took beyond that (a checkpoint) is not ours.
-void WindowScheduler::account() {
+void WindowScheduler::stood_still(int64_t duration_ns) {
+  spent_before_ns_ += duration_ns;
+  spent_ns_ += duration_ns;
+}
+
+// Of the window that is open or was closed last. A stall is never longer than the attach or
+// detach that caused it: what such a step took beyond that (a checkpoint) is not ours.
+int64_t WindowScheduler::window_cost_ns() const {
   int64_t slowed_ns = 0;
   if (inside_steps_ != 0 && plain_.count != 0) {
     slowed_ns = (inside_.median() - plain_.median()) * inside_steps_;
   } else {
-    const int64_t length_ns = inside_steps_ != 0 ? inside_sum_ns_ : closed_ns_ - open_ns_;
+    const int64_t length_ns =
+        inside_steps_ != 0 ? inside_sum_ns_ : (open_ ? now_ns_ : closed_ns_) - open_ns_;
     slowed_ns = static_cast<int64_t>(kAssumedSlowdown * static_cast<double>(length_ns));
     const auto most_ns = kAssumedRecordNs * static_cast<int64_t>(open_records_);
     if (slowed_ns > most_ns) slowed_ns = most_ns;
@@ -336,14 +349,23 @@ void WindowScheduler::account() {
   const auto stall = [](int64_t excess_ns, int64_t limit_ns) {
     return excess_ns < 0 || excess_ns > limit_ns ? limit_ns : excess_ns;
   };
-  const int64_t cost_ns =
-      slowed_ns + stall(first_excess_ns_, attach_ns_) + stall(last_excess_ns_, detach_ns_);
+  int64_t cost_ns = slowed_ns + stall(first_excess_ns_, attach_ns_);
+  if (!open_) cost_ns += stall(last_excess_ns_, detach_ns_);
+  return cost_ns;
+}
+
+// Books the window that was closed last; again when the step that the detach fell into has
+// ended.
+void WindowScheduler::account() {
+  const int64_t cost_ns = window_cost_ns();
   spent_ns_ = spent_before_ns_ + cost_ns;
 
-  // Such that, with the next window as dear as this one, all of them stay within the budget.
+  // The next window will cost what this one did, or what they did on average.
+  const int64_t mean_ns = windows_ == 0 ? 0 : spent_ns_ / windows_;
+  const int64_t expected_ns = spent_ns_ + (cost_ns > mean_ns ? cost_ns : mean_ns);
   const double budget = options_.budget > 0 ? options_.budget : 1e-6;
-  const auto due_ns =
-      start_ns_ + static_cast<int64_t>(static_cast<double>(spent_ns_ + cost_ns) / budget);
+  const auto due_ns = start_ns_ + static_cast<int64_t>(static_cast<double>(expected_ns) /
+                                                       (kPlannedShareOfBudget * budget));
   next_by_cost_ns_ = closed_ns_ + gap_ns_ < due_ns ? due_ns : closed_ns_ + gap_ns_;
   // Of ranks the step number decides; what is to hold everything knows no budget.
   const bool at_once = options_.several_ranks || options_.mode == WindowMode::kFull;

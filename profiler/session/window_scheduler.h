@@ -1,7 +1,7 @@
 // Decides when CUPTI is attached and for how long. Pure: time and facts go in, a command
 // comes out; no clock, no thread, no CUDA in here.
 //
-//            a few steady steps,           enough steps,        cost / budget later,
+//            a few steady steps,           enough steps,        cost / half the budget later,
 //            or one of the rules below     or records           at least 1.5 x the last gap
 //   waiting ─────────────────────► open ───────────────► resting ─────────────► open …
 //
@@ -24,7 +24,7 @@ enum class WindowMode : uint8_t { kAuto, kFull, kOff, kFixed };
 
 struct SchedulerOptions {
   WindowMode mode = WindowMode::kAuto;
-  double budget = 0.01;        // share of wall time that recording may cost
+  double budget = 0.01;        // share of wall time that recording may cost, at most
   uint64_t fixed_start = 0;    // kFixed: first step (counted from 0) …
   uint64_t fixed_length = 0;   // … and number of steps
   bool several_ranks = false;  // open at step numbers that all ranks derive alike
@@ -73,6 +73,10 @@ class WindowScheduler {
   static constexpr double kCheapSlowdown = 1.03;
   static constexpr int64_t kCheapWindowMaxNs = 30'000'000'000;
   static constexpr int64_t kWindowMinNs = 300'000'000;  // so that attaching pays
+  // Later windows come while all of them, the next included, are expected to stay below this
+  // part of the budget. The rest is for what turns out dearer than expected; and a run of 45 s
+  // is to be as cheap as one of an hour, though each later window is dearest just after it.
+  static constexpr double kPlannedShareOfBudget = 0.5;
   static constexpr uint64_t kWindowMaxRecords = 400'000;
   static constexpr int64_t kNoStepsStartNs = 3'000'000'000;  // without step marks
   // Where steps will be marked as soon as there are any: start-up takes long (imports, first
@@ -118,6 +122,8 @@ class WindowScheduler {
   // accord the scheduler then opens none: to switch kinds on again in a job that has made
   // graphs and loaded code meanwhile ended one in a corrupted heap (docs/decisions/017).
   void closed(int64_t now_ns, int64_t detach_ns, bool stayed_attached = false);
+  // The training thread was made to wait and neither `opened` nor `closed` tells of it.
+  void stood_still(int64_t duration_ns);
   // Mean of the newest steps; 0: none is known.
   int64_t usual_step_ns() const {
     return open_ && inside_.count != 0 ? inside_.mean(8) : plain_.mean(8);
@@ -132,7 +138,10 @@ class WindowScheduler {
   bool open() const { return open_; }
   bool stopped() const { return stopped_; }  // -d or --steps reached: nothing more
   uint32_t windows() const { return windows_; }
-  int64_t spent_ns() const { return spent_ns_ + (idle_excess_ns_ > 0 ? idle_excess_ns_ : 0); }
+  // An open window as far as it has come.
+  int64_t spent_ns() const {
+    return spent_ns_ + (open_ ? window_cost_ns() : 0) + (idle_excess_ns_ > 0 ? idle_excess_ns_ : 0);
+  }
   int64_t next_open_ns() const { return next_open_ns_; }
   // The step number at which a tick is wanted at once; 0: none. For ranks that must agree.
   uint64_t next_step_of_interest() const;
@@ -152,7 +161,8 @@ class WindowScheduler {
   bool steady() const;
   bool silent(const SchedulerInput& input, int64_t since_ns) const;
   void note_flow(const SchedulerInput& input);
-  bool cheap() const;
+  bool more_is_cheap(uint64_t steps) const;
+  int64_t window_cost_ns() const;
   uint64_t aligned_after(uint64_t step) const;
   bool take_request(const SchedulerInput& input, SchedulerDecision* decision);
   SchedulerDecision when_closed(const SchedulerInput& input);
@@ -176,6 +186,7 @@ class WindowScheduler {
   // The step that the last attach or detach fell into: 0 none, 1 attach, 2 detach.
   int straddling_ = 0;
 
+  int64_t now_ns_ = 0;  // of the last tick, opening or closing
   int64_t open_ns_ = 0;
   uint64_t open_step_ = 0;
   int64_t inside_sum_ns_ = 0;

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "profiler/cuda/clock.h"
 #include "tests/unit/cuda/tracer_fixture.h"
 
 namespace idlescope::cuda {
@@ -81,15 +82,18 @@ TEST_F(TracerTest, WhoeverBringsTheThreadsToAHaltMayForbidTheFinalize) {
   struct Asked {
     Halt answer;
     uint64_t asked;
-  } halt = {Halt::kNever, 0};
+    int stands_ms;  // of the 300 ms that the halt takes
+  } halt = {Halt::kNever, 0, 0};
   DetachRequest request = {};
   request.finalize = true;
   request.before_finalize_data = &halt;
-  request.before_finalize = [](void* data) {
+  request.before_finalize = [](void* data, int64_t* stood_since_ns) {
     auto* mine = static_cast<Asked*>(data);
     ++mine->asked;
     EXPECT_FALSE(fake_cupti::kind_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 - mine->stands_ms));
+    if (mine->stands_ms != 0) *stood_since_ns = monotonic_ns();
+    std::this_thread::sleep_for(std::chrono::milliseconds(mine->stands_ms));
     return mine->answer;
   };
   EXPECT_FALSE(tracer_->detach(request).finalized);
@@ -100,6 +104,35 @@ TEST_F(TracerTest, WhoeverBringsTheThreadsToAHaltMayForbidTheFinalize) {
   EXPECT_TRUE(outcome.finalized);
   EXPECT_EQ(halt.asked, 2u);
   EXPECT_LT(outcome.detach_ns, 200 * kMs) << "waiting for a step is no stall of the job";
+  const trace::WindowEnd job_ran = packets_.of(trace::Packet::kWindowEnd).back().window_end();
+  EXPECT_GE(job_ran.detach_wait_ns(), 300 * kMs);
+  EXPECT_EQ(job_ran.detach_ns(), outcome.detach_ns);
+  EXPECT_EQ(job_ran.stood_ns(), 0);
+
+  // From where the thread stands, the time is ours.
+  ASSERT_EQ(attach(3).status, AttachStatus::kAttached);
+  halt.stands_ms = 250;
+  const DetachOutcome held = tracer_->detach(request);
+  ASSERT_TRUE(held.finalized);
+  EXPECT_GE(held.detach_ns, 250 * kMs);
+  const trace::WindowEnd stood = packets_.of(trace::Packet::kWindowEnd).back().window_end();
+  EXPECT_GE(stood.detach_wait_ns(), 50 * kMs);
+  EXPECT_LT(stood.detach_wait_ns(), 250 * kMs);
+  EXPECT_GE(stood.stood_ns(), 250 * kMs);
+  EXPECT_LE(stood.stood_ns(), held.detach_ns);
+}
+
+TEST_F(TracerTest, AThreadThatStandsWhileCuptiComesIsSaid) {
+  AttachRequest request = {};
+  request.window_id = 1;
+  request.reason = "test";
+  request.stood_since_ns = monotonic_ns() - 20 * kMs;
+  ASSERT_EQ(tracer_->attach(request).status, AttachStatus::kAttached);
+  const trace::WindowBegin begin = packets_.of(trace::Packet::kWindowBegin).back().window_begin();
+  EXPECT_GE(begin.stood_ns(), 20 * kMs + begin.attach_ns());
+  detach();
+  ASSERT_EQ(attach(2).status, AttachStatus::kAttached);
+  EXPECT_EQ(packets_.of(trace::Packet::kWindowBegin).back().window_begin().stood_ns(), 0);
 }
 
 // Launches on `threads` threads, `rounds` rounds: one after the other, or at once.
@@ -156,7 +189,7 @@ TEST_F(TracerTest, NotTornDownWhileAThreadThatNobodyHoldsLaunches) {
   DetachRequest request = {};
   request.finalize = true;
   request.wait_ns = 20 * kMs;
-  request.before_finalize = [](void*) { return Halt::kStands; };
+  request.before_finalize = [](void*, int64_t*) { return Halt::kStands; };
   ASSERT_EQ(attach().status, AttachStatus::kAttached);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   fake_cupti::advance_ns(1000 * kMs);

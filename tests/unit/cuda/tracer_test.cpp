@@ -243,7 +243,9 @@ TEST_F(TracerTest, ManyThreadsManyWindows) {
     const uint64_t enough = launched + 4 + 6;
     while (launched < enough) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     tracer_->collect(true);
-    ASSERT_TRUE(detach(true, 500 * kMs).finalized);
+    // Torn down, unless the threads were seen to launch at once (docs/decisions/018).
+    const DetachOutcome outcome = detach(true, 500 * kMs);
+    EXPECT_TRUE(outcome.finalized || outcome.threads_launch);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();

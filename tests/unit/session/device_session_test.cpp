@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "profiler/emit/trace_file.h"
 #include "profiler/session/device_state.h"
 #include "profiler/session/options.h"
+#include "proto/trace.pb.h"
 #include "tests/fake_cupti/fake_cupti.h"
 
 namespace idlescope::session {
@@ -29,6 +32,17 @@ bool within_seconds(int limit, const std::function<bool()>& condition) {
     pause_ms(5);
   }
   return condition();
+}
+
+// All packets of the one file in `folder`.
+trace::Trace recorded(const std::string& folder) {
+  trace::Trace all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".istrace") continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    EXPECT_TRUE(all.ParseFromIstream(&in)) << entry.path();
+  }
+  return all;
 }
 
 void ignore_failure(const char*, const char*, int) {}
@@ -160,6 +174,21 @@ TEST(DeviceSession, OneProcess) {
   EXPECT_EQ(device_statistics().gpu_ops, 50u + 3 + 7);
   EXPECT_EQ(device_statistics().windows, 12u);
   finish_device();  // harmless
+  EXPECT_GE(device_statistics().estimated_cost_ns, device_statistics().detach_ns / 100);
+
+  // What the training thread stood for is in the file: at least until other threads had settled.
+  size_t began_held = 0;
+  size_t ended_held = 0;
+  const trace::Trace file = recorded(folder);
+  for (const trace::Packet& packet : file.packet()) {
+    if (packet.has_window_begin()) began_held += packet.window_begin().stood_ns() >= 300'000;
+    if (!packet.has_window_end() || packet.window_end().stood_ns() == 0) continue;
+    ++ended_held;
+    EXPECT_GE(packet.window_end().stood_ns(), 300'000);
+    EXPECT_GE(packet.window_end().detach_ns(), 300'000) << "waiting for others to settle is ours";
+  }
+  EXPECT_GE(began_held, 5u);
+  EXPECT_GE(ended_held, 5u);
   cuda::set_cupti_for_test(nullptr);
 }
 

@@ -64,6 +64,13 @@ class TrainingJob {
       tick(took);
     }
   }
+  // The process ends; an open window is flushed on the way out.
+  void end() {
+    if (!scheduler.open()) return;
+    if (stall) truly_spent_ns += detach_ns;
+    now_ns += detach_ns;
+    scheduler.closed(now_ns, detach_ns, true);
+  }
   void idle(int64_t duration_ns) {
     for (int64_t spent = 0; spent < duration_ns; spent += 20 * kMs) tick();
   }
