@@ -6,6 +6,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "analysis/read/batch_columns.h"
 #include "analysis/read/byte_source.h"
 #include "analysis/read/host_chunk.h"
 #include "analysis/read/packet_stream.h"
@@ -81,7 +82,15 @@ template <typename Batch>
 std::string expand_columns(std::string_view body) {
   Batch batch;
   if (!batch.ParseFromArray(body.data(), static_cast<int>(body.size()))) return {};
+  use_plain_times(batch);
   return json_of_columns(batch);
+}
+
+std::string expand_overheads(std::string_view body) {
+  trace::OverheadBatch batch;
+  if (!batch.ParseFromArray(body.data(), static_cast<int>(body.size()))) return {};
+  use_plain_overheads(batch);
+  return json_of(batch);
 }
 
 std::string expand_chunk(const PacketSlice& packet) {
@@ -110,6 +119,8 @@ std::string expand(const PacketSlice& packet) {
       return expand_columns<trace::GpuOpBatch>(packet.body);
     case Packet::kHostCallsFieldNumber:
       return expand_columns<trace::HostCallBatch>(packet.body);
+    case Packet::kOverheadsFieldNumber:
+      return expand_overheads(packet.body);
     case Packet::kHostChunkFieldNumber:
       return expand_chunk(packet);
     default:

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "analysis/read/batch_columns.h"
 #include "analysis/read/plausible_time.h"
 
 namespace idlescope::read {
 namespace {
 
-// Both batch messages have the same first six fields; the decoders differ only in the lookup
-// of a descriptor and in the record they make.
+// Both batch messages have the same columns; the decoders differ only in the lookup of a
+// descriptor and in the record they make.
 template <typename Batch, typename Lookup, typename Emit>
 void decode(const std::vector<PacketSlice>& batches, const TraceTables& tables, Lookup lookup,
             Emit emit, BatchCounts& counts) {
@@ -20,6 +21,7 @@ void decode(const std::vector<PacketSlice>& batches, const TraceTables& tables, 
       if (counts.undecodable++ == 0) counts.undecodable_offset = slice.offset;
       continue;
     }
+    use_plain_times(batch);
     const int size = std::min({batch.descriptor_id_size(), batch.begin_delta_ns_size(),
                                batch.duration_ns_size(), batch.correlation_delta_size()});
     const int longest = std::max({batch.descriptor_id_size(), batch.begin_delta_ns_size(),
@@ -55,10 +57,11 @@ void decode(const std::vector<PacketSlice>& batches, const TraceTables& tables, 
 
 // How many records a batch holds, so that the tables are allocated once: growing by doubling
 // would cost up to three times their memory. A packed varint ends with a byte below 0x80; the
-// shortest of the four columns counts. The rare unpacked encoding counts as nothing.
+// shortest of the columns counts. The rare unpacked encoding counts as nothing.
 size_t count_records(std::string_view body) {
-  constexpr uint64_t kFirstColumn = 3;  // descriptor_id … correlation_delta
-  size_t counts[4] = {0, 0, 0, 0};
+  constexpr uint64_t kFirstColumn = 3;  // descriptor_id … duration_change_ns
+  constexpr size_t kColumns = 7;
+  size_t counts[kColumns] = {};
   uint64_t tag = 0;
   uint64_t value = 0;
   while (take_varint(body, tag) && take_varint(body, value)) {
@@ -67,11 +70,13 @@ size_t count_records(std::string_view body) {
     const std::string_view column = body.substr(0, static_cast<size_t>(value));
     body.remove_prefix(column.size());
     const uint64_t index = (tag >> 3) - kFirstColumn;
-    if (index >= 4) continue;
+    if (index >= kColumns) continue;
     counts[index] += static_cast<size_t>(
         std::count_if(column.begin(), column.end(), [](char byte) { return (byte & 0x80) == 0; }));
   }
-  return std::min({counts[0], counts[1], counts[2], counts[3]});
+  const size_t begins = std::max(counts[1], counts[5]);
+  const size_t durations = std::max(counts[2], counts[6]);
+  return std::min({counts[0], begins, durations, counts[3]});
 }
 
 size_t count_records(const std::vector<PacketSlice>& batches) {

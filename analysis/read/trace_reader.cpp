@@ -9,6 +9,7 @@
 
 #include "analysis/read/anomalies.h"
 #include "analysis/read/arrange.h"
+#include "analysis/read/batch_columns.h"
 #include "analysis/read/clock_map.h"
 #include "analysis/read/host_chunk.h"
 #include "analysis/read/plausible_time.h"
@@ -253,6 +254,7 @@ class TraceReader {
     process_.main_thread = static_cast<uint32_t>(process_.header.process().pid());
     report_batches(op_counts_);
     report_batches(call_counts_);
+    anomalies_.add_counted(messages::kTraceColumnsUneven, path(), uneven_overheads_, true);
     anomalies_.add_counted(messages::kTraceTimeReversed, path(),
                            op_counts_.bad_times + call_counts_.bad_times + bad_host_times_, true);
     anomalies_.add_counted(messages::kTraceOddValue, path(), odd_values_, true);
@@ -301,6 +303,7 @@ class TraceReader {
   BatchCounts call_counts_;
   bool cut_ = false;
   uint64_t bad_host_times_ = 0;
+  uint64_t uneven_overheads_ = 0;
   uint64_t odd_values_ = 0;
   uint64_t unknown_kinds_ = 0;
   uint64_t uncommitted_ = 0;
@@ -358,6 +361,7 @@ bool TraceReader::decode_host_packet(const PacketSlice& slice) {
     case Packet::kOverheadsFieldNumber: {
       trace::OverheadBatch batch;
       if (!parse(batch)) return false;
+      if (!use_plain_overheads(batch)) ++uneven_overheads_;
       for (const trace::Overhead& raw : batch.overhead()) {
         if (!plausible_span(raw.begin_ns(), raw.end_ns())) {
           ++bad_host_times_;

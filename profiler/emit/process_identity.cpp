@@ -211,7 +211,7 @@ uint32_t usable_cpus() {
 void write_header_packet(WireWriter& out) {
   const size_t header = out.begin(1);
   out.uint_field(1, 1);  // format_major
-  out.uint_field(2, 0);  // format_minor
+  out.uint_field(2, 1);  // format_minor
   out.string_field(3, kToolName);
   write_process(out, 4);
   write_clock_pair(out, 5);

@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include <cstring>
+
 #include "profiler/emit/wire_writer.h"
 
 namespace idlescope::emit {
@@ -19,10 +21,19 @@ constexpr uint32_t kDescriptorsHostCall = 2;
 constexpr uint32_t kBatchWindow = 1;
 constexpr uint32_t kBatchBase = 2;
 constexpr uint32_t kBatchDescriptor = 3;
-constexpr uint32_t kBatchBeginDelta = 4;
-constexpr uint32_t kBatchDuration = 5;
 constexpr uint32_t kBatchCorrelationDelta = 6;
 constexpr uint32_t kBatchResult = 7;
+constexpr uint32_t kBatchGapChange = 8;
+constexpr uint32_t kBatchDurationChange = 9;
+constexpr uint32_t kOverheadsBase = 3;
+constexpr uint32_t kOverheadsKind = 4;
+constexpr uint32_t kOverheadsThread = 5;
+constexpr uint32_t kOverheadsGap = 6;
+constexpr uint32_t kOverheadsDuration = 7;
+constexpr uint32_t kOverheadsCorrelationDelta = 8;
+
+// Ops "of a kind" (GpuOpBatch): those whose descriptor ids agree in this many low bits.
+constexpr uint32_t kKinds = 1 << 10;
 
 // Upper bounds of one encoded element.
 constexpr size_t kColumnBytesMax = 5 + 10 + 10 + 6 + 10;
@@ -74,6 +85,17 @@ void write_call_descriptor(WireWriter* out, uint32_t id, const HostCallKey& key)
   out->end(mark);
 }
 
+// sint32: the difference wraps modulo 2^32.
+template <typename Rows, typename IdOf>
+void write_correlations(WireWriter* out, const Rows& rows, IdOf id_of) {
+  uint32_t last = 0;
+  for (const auto& row : rows) {
+    const uint32_t id = id_of(row);
+    out->raw_varint(static_cast<uint32_t>(zigzag(static_cast<int32_t>(id - last))));
+    last = id;
+  }
+}
+
 void write_columns(WireWriter* out, uint32_t field, uint32_t window_id, const BatchColumns& rows) {
   const size_t packet = out->begin(kTracePacket);
   const size_t batch = out->begin(field);
@@ -85,28 +107,30 @@ void write_columns(WireWriter* out, uint32_t field, uint32_t window_id, const Ba
   for (const uint32_t id : rows.descriptor) out->raw_varint(id);
   out->end(mark);
 
-  mark = out->begin(kBatchBeginDelta);
-  int64_t previous = base;
-  for (const int64_t begin : rows.begin_ns) {
-    out->raw_varint(zigzag(begin - previous));
-    previous = begin;
+  int64_t last[kKinds] = {};
+  mark = out->begin(kBatchGapChange);
+  int64_t previous_end = base;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int64_t gap = rows.begin_ns[i] - previous_end;
+    int64_t& of_its_kind = last[rows.descriptor[i] % kKinds];
+    out->raw_varint(zigzag(gap - of_its_kind));
+    of_its_kind = gap;
+    previous_end = rows.end_ns[i];
   }
   out->end(mark);
 
-  mark = out->begin(kBatchDuration);
+  memset(last, 0, sizeof last);
+  mark = out->begin(kBatchDurationChange);
   for (size_t i = 0; i < rows.size(); ++i) {
-    out->raw_varint(static_cast<uint64_t>(rows.end_ns[i] - rows.begin_ns[i]));
+    const int64_t duration = rows.end_ns[i] - rows.begin_ns[i];
+    int64_t& of_its_kind = last[rows.descriptor[i] % kKinds];
+    out->raw_varint(zigzag(duration - of_its_kind));
+    of_its_kind = duration;
   }
   out->end(mark);
 
   mark = out->begin(kBatchCorrelationDelta);
-  uint32_t last = 0;
-  for (const uint32_t correlation : rows.correlation) {
-    // sint32: the difference wraps modulo 2^32.
-    const auto delta = static_cast<int32_t>(correlation - last);
-    out->raw_varint(static_cast<uint32_t>(zigzag(delta)));
-    last = correlation;
-  }
+  write_correlations(out, rows.correlation, [](uint32_t correlation) { return correlation; });
   out->end(mark);
 
   if (rows.any_result) {
@@ -120,14 +144,35 @@ void write_columns(WireWriter* out, uint32_t field, uint32_t window_id, const Ba
   out->end(packet);
 }
 
-void write_overhead(WireWriter* out, const OverheadSpan& span) {
-  const size_t mark = out->begin(2);
-  out->uint_field(1, span.kind);
-  out->uint_field_if(2, span.thread_id);
-  out->int_field(3, span.begin_ns);
-  out->int_field(4, span.end_ns);
-  out->uint_field_if(5, span.correlation_id);
+void write_overheads(WireWriter* out, uint32_t window_id, const GrowArray<OverheadSpan>& spans) {
+  const size_t packet = out->begin(kTracePacket);
+  const size_t batch = out->begin(kPacketOverheads);
+  out->uint_field(kBatchWindow, window_id);
+  const int64_t base = spans[0].begin_ns;
+  out->int_field(kOverheadsBase, base);
+  size_t mark = out->begin(kOverheadsKind);
+  for (const OverheadSpan& span : spans) out->raw_varint(span.kind);
   out->end(mark);
+  mark = out->begin(kOverheadsThread);
+  for (const OverheadSpan& span : spans) out->raw_varint(span.thread_id);
+  out->end(mark);
+  mark = out->begin(kOverheadsGap);
+  int64_t previous_end = base;
+  for (const OverheadSpan& span : spans) {
+    out->raw_varint(zigzag(span.begin_ns - previous_end));
+    previous_end = span.end_ns;
+  }
+  out->end(mark);
+  mark = out->begin(kOverheadsDuration);
+  for (const OverheadSpan& span : spans) {
+    out->raw_varint(static_cast<uint64_t>(span.end_ns - span.begin_ns));
+  }
+  out->end(mark);
+  mark = out->begin(kOverheadsCorrelationDelta);
+  write_correlations(out, spans, [](const OverheadSpan& span) { return span.correlation_id; });
+  out->end(mark);
+  out->end(batch);
+  out->end(packet);
 }
 
 }  // namespace
@@ -238,14 +283,7 @@ bool WindowBatch::encode_and_write() {
   }
   if (ops_.size() != 0) write_columns(&out, kPacketGpuOps, window_id_, ops_);
   if (calls_.size() != 0) write_columns(&out, kPacketHostCalls, window_id_, calls_);
-  if (!overheads_.empty()) {
-    const size_t packet = out.begin(kTracePacket);
-    const size_t batch = out.begin(kPacketOverheads);
-    out.uint_field(1, window_id_);
-    for (const OverheadSpan& span : overheads_) write_overhead(&out, span);
-    out.end(batch);
-    out.end(packet);
-  }
+  if (!overheads_.empty()) write_overheads(&out, window_id_, overheads_);
   if (!out.ok()) return false;
 
   if (zstd_ == nullptr) zstd_ = ZSTD_createCCtx();

@@ -35,6 +35,31 @@ std::string small_trace() {
     trace.call(launch, i * 100, i * 100 + 10, i);
     trace.op(kernel, i * 100 + 20, i * 100 + 90, i);
   }
+  // The same in the other form of the format.
+  trace::GpuOpBatch* ops = trace.packet()->mutable_gpu_ops();
+  trace::HostCallBatch* calls = trace.packet()->mutable_host_calls();
+  trace::OverheadBatch* overheads = trace.packet()->mutable_overheads();
+  ops->set_window_id(1);
+  calls->set_window_id(1);
+  overheads->set_window_id(1);
+  ops->set_base_ns(1000);
+  calls->set_base_ns(1000);
+  overheads->set_base_ns(1000);
+  for (int32_t i = 0; i < 5; ++i) {
+    ops->add_descriptor_id(kernel);
+    ops->add_gap_change_ns(i == 0 ? 100 : 2 - i);
+    ops->add_duration_change_ns(i == 0 ? 70 : i);
+    ops->add_correlation_delta(i == 0 ? 10 : 1);
+    calls->add_descriptor_id(launch);
+    calls->add_gap_change_ns(i == 0 ? 20 : i);
+    calls->add_duration_change_ns(i == 0 ? 10 : -1);
+    calls->add_correlation_delta(i == 0 ? 10 : 1);
+    overheads->add_kind(trace::OVERHEAD_COMMAND_BUFFER_FULL);
+    overheads->add_thread_id(7);
+    overheads->add_gap_ns(30);
+    overheads->add_duration_ns(5);
+    overheads->add_correlation_delta(10);
+  }
   trace.event(trace::EVENT_LOADER_NEXT, 5, 9)->set_batch(0);
   trace::HostChunk* chunk = trace.packet()->mutable_host_chunk();
   chunk->set_record_bytes(64);

@@ -1,5 +1,6 @@
 // A report is about what happened, not about how it was written down: when the clock began,
-// which numbers streams have and in which order packets arrived change nothing in it.
+// which numbers streams have, in which order packets arrived and which of its two forms the
+// format gave the times change nothing in it.
 #include <google/protobuf/message.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
@@ -79,6 +80,11 @@ TEST_P(Invariance, OriginOfTimeDoesNotMatter) {
 
 TEST_P(Invariance, NumbersOfStreamsDoNotMatter) {
   for (RecordedFile& file : files_) renumber_streams(file.packets);
+  expect_same(base_, answer());
+}
+
+TEST_P(Invariance, FormOfTheTimesDoesNotMatter) {
+  for (RecordedFile& file : files_) write_other_form(file.packets);
   expect_same(base_, answer());
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -59,9 +60,67 @@ void shift_pair(trace::ClockPair* pair, int64_t by_ns) {
   if (pair->cupti_ns() != 0) pair->set_cupti_ns(pair->cupti_ns() + by_ns);
 }
 
+constexpr uint32_t kKindsOfABatch = 1024;  // trace.proto, GpuOpBatch
+
+// Times as format 1.1 may write them, and back. Damaged batches stay as they are.
+template <typename Batch>
+void write_changes(Batch* batch) {
+  const int n = batch->descriptor_id_size();
+  if (batch->begin_delta_ns_size() != n || batch->duration_ns_size() != n) return;
+  std::map<uint32_t, std::pair<int64_t, int64_t>> last;
+  int64_t before = 0;  // duration of the one before
+  for (int i = 0; i < n; ++i) {
+    auto& [last_gap, last_duration] = last[batch->descriptor_id(i) % kKindsOfABatch];
+    const auto duration = static_cast<int64_t>(batch->duration_ns(i));
+    const int64_t gap = batch->begin_delta_ns(i) - before;
+    batch->add_gap_change_ns(gap - last_gap);
+    batch->add_duration_change_ns(duration - last_duration);
+    last_gap = gap;
+    last_duration = before = duration;
+  }
+  batch->clear_begin_delta_ns();
+  batch->clear_duration_ns();
+}
+
+template <typename Batch>
+void write_plain(Batch* batch) {
+  const int n = batch->descriptor_id_size();
+  if (n == 0 || batch->gap_change_ns_size() != n || batch->duration_change_ns_size() != n) return;
+  std::map<uint32_t, std::pair<int64_t, int64_t>> last;
+  int64_t before = 0;
+  for (int i = 0; i < n; ++i) {
+    auto& [gap, duration] = last[batch->descriptor_id(i) % kKindsOfABatch];
+    gap += batch->gap_change_ns(i);
+    duration += batch->duration_change_ns(i);
+    batch->add_begin_delta_ns(gap + before);
+    batch->add_duration_ns(static_cast<uint64_t>(duration));
+    before = duration;
+  }
+  batch->clear_gap_change_ns();
+  batch->clear_duration_change_ns();
+}
+
+void write_overhead_columns(trace::OverheadBatch* batch) {
+  int64_t end = 0;
+  uint32_t correlation = 0;
+  for (const trace::Overhead& one : batch->overhead()) {
+    if (batch->kind_size() == 0) end = one.begin_ns();
+    if (batch->kind_size() == 0) batch->set_base_ns(end);
+    batch->add_kind(one.kind());
+    batch->add_thread_id(one.thread_id());
+    batch->add_gap_ns(one.begin_ns() - end);
+    batch->add_duration_ns(static_cast<uint64_t>(one.end_ns() - one.begin_ns()));
+    batch->add_correlation_delta(static_cast<int32_t>(one.correlation_id() - correlation));
+    end = one.end_ns();
+    correlation = one.correlation_id();
+  }
+  batch->clear_overhead();
+}
+
 // Columns hold differences to the element before.
 template <typename Batch>
 void shuffle_columns(Batch* batch, std::mt19937& random) {
+  write_plain(batch);
   const int n = batch->descriptor_id_size();
   if (batch->begin_delta_ns_size() != n || batch->duration_ns_size() != n ||
       batch->correlation_delta_size() != n) {
@@ -200,6 +259,9 @@ void shift_time(std::vector<trace::Packet>& packets, int64_t by_ns) {
         for (auto& overhead : *packet.mutable_overheads()->mutable_overhead()) {
           shift_span(&overhead, by_ns);
         }
+        if (packet.overheads().kind_size() != 0) {
+          packet.mutable_overheads()->set_base_ns(packet.overheads().base_ns() + by_ns);
+        }
         break;
       case trace::Packet::kClockPair:
         shift_pair(packet.mutable_clock_pair(), by_ns);
@@ -241,6 +303,25 @@ void renumber_streams(std::vector<trace::Packet>& packets) {
       for (auto& call : *packet.mutable_descriptors()->mutable_host_call()) {
         call.set_context_id(context(call.context_id()));
       }
+    }
+  }
+}
+
+void write_other_form(std::vector<trace::Packet>& packets) {
+  const auto other = [](auto* batch) {
+    if (batch->gap_change_ns_size() == 0) {
+      write_changes(batch);
+    } else {
+      write_plain(batch);
+    }
+  };
+  for (trace::Packet& packet : packets) {
+    if (packet.has_gpu_ops()) {
+      other(packet.mutable_gpu_ops());
+    } else if (packet.has_host_calls()) {
+      other(packet.mutable_host_calls());
+    } else if (packet.has_overheads() && packet.overheads().kind_size() == 0) {
+      write_overhead_columns(packet.mutable_overheads());
     }
   }
 }

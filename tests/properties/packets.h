@@ -28,6 +28,9 @@ void shift_time(std::vector<trace::Packet>& packets, int64_t by_ns);
 // Other numbers for streams and contexts, in another order.
 void renumber_streams(std::vector<trace::Packet>& packets);
 
+// Times and overheads of batches in the other of the two forms that the format has.
+void write_other_form(std::vector<trace::Packet>& packets);
+
 // Another order of packets (the header stays first, the footer last) and of the records
 // inside the batches of ops, calls and host events.
 void shuffle(std::vector<trace::Packet>& packets, uint32_t seed);

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/trace.pb.h"
@@ -54,6 +55,26 @@ class RecordedPackets {
     return static_cast<uint32_t>(names.size() - 1);
   }
 
+  using Span = std::pair<int64_t, int64_t>;
+  // By the words of trace.proto, GpuOpBatch.
+  template <typename Batch>
+  static std::vector<Span> spans_of(const Batch& batch) {
+    EXPECT_EQ(batch.gap_change_ns_size(), batch.descriptor_id_size());
+    EXPECT_EQ(batch.duration_change_ns_size(), batch.descriptor_id_size());
+    EXPECT_EQ(batch.begin_delta_ns_size() + batch.duration_ns_size(), 0);
+    std::vector<Span> spans;
+    std::map<uint32_t, Span> last;  // gap and duration
+    int64_t end = batch.base_ns();
+    for (int i = 0; i < batch.descriptor_id_size(); ++i) {
+      auto& [gap, duration] = last[batch.descriptor_id(i) & 1023];
+      gap += batch.gap_change_ns(i);
+      duration += batch.duration_change_ns(i);
+      spans.push_back({end + gap, end + gap + duration});
+      end = spans.back().second;
+    }
+    return spans;
+  }
+
   std::vector<OpRow> ops() const {
     std::map<uint32_t, trace::GpuOpDescriptor> table;
     for (const trace::Packet& packet : packets) {
@@ -63,15 +84,13 @@ class RecordedPackets {
     for (const trace::Packet& packet : packets) {
       if (packet.body_case() != trace::Packet::kGpuOps) continue;
       const trace::GpuOpBatch& batch = packet.gpu_ops();
-      int64_t begin = batch.base_ns();
+      const std::vector<Span> spans = spans_of(batch);
       uint32_t correlation = 0;
       for (int i = 0; i < batch.descriptor_id_size(); ++i) {
-        begin += batch.begin_delta_ns(i);
+        const auto [begin, end] = spans[static_cast<size_t>(i)];
         correlation += static_cast<uint32_t>(batch.correlation_delta(i));
         EXPECT_TRUE(table.count(batch.descriptor_id(i)));
-        rows.push_back({batch.window_id(), correlation, begin,
-                        begin + static_cast<int64_t>(batch.duration_ns(i)),
-                        table[batch.descriptor_id(i)]});
+        rows.push_back({batch.window_id(), correlation, begin, end, table[batch.descriptor_id(i)]});
       }
     }
     return rows;
@@ -85,14 +104,13 @@ class RecordedPackets {
     for (const trace::Packet& packet : packets) {
       if (packet.body_case() != trace::Packet::kHostCalls) continue;
       const trace::HostCallBatch& batch = packet.host_calls();
-      int64_t begin = batch.base_ns();
+      const std::vector<Span> spans = spans_of(batch);
       uint32_t correlation = 0;
       for (int i = 0; i < batch.descriptor_id_size(); ++i) {
-        begin += batch.begin_delta_ns(i);
+        const auto [begin, end] = spans[static_cast<size_t>(i)];
         correlation += static_cast<uint32_t>(batch.correlation_delta(i));
         EXPECT_TRUE(table.count(batch.descriptor_id(i)));
-        rows.push_back({batch.window_id(), correlation, begin,
-                        begin + static_cast<int64_t>(batch.duration_ns(i)),
+        rows.push_back({batch.window_id(), correlation, begin, end,
                         batch.result_size() == 0 ? 0 : batch.result(i),
                         table[batch.descriptor_id(i)]});
       }
