@@ -51,7 +51,8 @@ def main():
         tensors[0].pin_memory() if job.cuda else tensors[0].clone()
 
     pin_ms = job.calibrated("D2 pin " + job.fix, lambda: {"ms": job.host_ms(pin, 5)})["ms"]
-    wanted = pin_ms * 3.0 if job.twin else max(pin_ms / 4.0, tc)
+    # In the loop every batch is new to the pinning thread, which makes it eight times as slow.
+    wanted = pin_ms * 15.0 if job.twin else max(pin_ms / 4.0, tc)
     if wanted > tc:
         tc += ballast.set(wanted - tc)
     data = Shared(job.total_steps() + 2, tensors)

@@ -11,7 +11,8 @@ import prefetch
 
 
 def main():
-    job = harness.Job("S06", "copy_pageable", fixes=("none", "A", "B", "C"), steps=60)
+    # Steps of 15 ms with a fix: enough of them for a window.
+    job = harness.Job("S06", "copy_pageable", fixes=("none", "A", "B", "C"), steps=240)
     batch, side = (2, 16) if job.tiny else (256, 224)
     dtype = torch.bfloat16 if job.cuda else torch.float32
     model = nn.Sequential(nn.Conv2d(3, 32, 8, 8), nn.ReLU(), nn.Conv2d(32, 64, 2, 2), nn.ReLU(),

@@ -69,6 +69,8 @@ def main():
     else:
         expect = harness.expected(
             ["LAUNCH"], ["LAUNCH_LEAF"], share=harness.idle_share(tc, mean),
+            # Python between two launches that are far apart is put aside.
+            share_with=["HOST_"],
             accept=["cuda-graph", "larger-batch"],
             forbid=["num-workers", "pin-non-blocking", "item", "synchronize", "remove-sync", "implicit-sync"])
     harness.finish(job, meter, tc, tl, expect, batch, loss)
