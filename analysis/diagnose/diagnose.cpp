@@ -248,6 +248,8 @@ Diagnosis diagnose(const model::Model& model) {
   out.loader = summarize_loader(model, chosen, loader_from, loader_to);
   out.limiter = out.loader.seen ? find_limiter(model, chosen, out.loader, loader_from, loader_to)
                                 : report::LIMITER_UNSPECIFIED;
+  out.free_cores = free_cores(model, chosen, loader_from, loader_to);
+  out.process_cpus = process_cpus(model, chosen, loader_from, loader_to);
   out.cost = summarize_cost(model, chosen);
   out.abstentions = find_abstentions(model, chosen, best != kNone);
 

@@ -450,6 +450,8 @@ struct Diagnosis {
   std::vector<RankDiagnosis> ranks;
   EvidenceSummary evidence;
   CostSummary cost;
+  double free_cores = -1;    // CPUs that the job may use and nobody used; -1: unknown
+  double process_cpus = -1;  // CPUs that the chosen process used; -1: unknown
 
   std::string command;
   Ns begin_ns = 0;

@@ -41,7 +41,46 @@ class Cutter {
   Pieces& out_;
 };
 
+// Of the whole life of a loader, start-up and full queues included, its workers fetch at least
+// this much; serialising and pinning take less than that.
+constexpr double kMostly = 0.6;
+constexpr double kNotMuch = 0.5;
+
+bool workers_are_the_limit(const model::LoaderHistory& history, const model::Iterator& iterator) {
+  if (iterator.workers.empty()) return false;
+  double fetching = 0;
+  double alive = 0;
+  double pinning = 0;
+  for (const Worker& worker : iterator.workers) {
+    Ns first = INT64_MAX;
+    Ns last = INT64_MIN;
+    double pickling = 0;
+    for (const uint32_t b : worker.batches) {
+      const Batch& batch = history.batches[b];
+      if (!batch.fetched() || batch.fetch_end_ns <= batch.fetch_begin_ns) continue;
+      first = std::min(first, batch.fetch_begin_ns);
+      last = std::max(last, batch.fetch_end_ns);
+      fetching += static_cast<double>(batch.fetch_end_ns - batch.fetch_begin_ns);
+      pickling += static_cast<double>(batch.pickle_end_ns - batch.pickle_begin_ns);
+      pinning += static_cast<double>(batch.pin_end_ns - batch.pin_begin_ns);
+    }
+    if (last <= first) continue;
+    const double span = static_cast<double>(last - first);
+    if (pickling > kNotMuch * span) return false;
+    alive += span;
+  }
+  // The pin thread is one for all of them.
+  const double workers = static_cast<double>(iterator.workers.size());
+  return alive > 0 && fetching > kMostly * alive && pinning * workers < kNotMuch * alive;
+}
+
 }  // namespace
+
+LoaderStages::LoaderStages(const model::LoaderHistory& history) : history_(history) {
+  for (const model::Iterator& iterator : history.iterators) {
+    workers_limit_.push_back(workers_are_the_limit(history, iterator));
+  }
+}
 
 bool LoaderStages::made_inline(uint32_t b) const {
   const Batch& batch = history_.batches[b];
@@ -123,6 +162,34 @@ void LoaderStages::cut_fetch(const Batch& batch, uint32_t index, Ns begin_ns, Ns
   cutter.until(end_ns, report::DATA_COLLATE, Grade::kA);
 }
 
+void LoaderStages::cut_transport(const Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns,
+                                 Grade grade, Pieces& out) const {
+  Cutter cutter(begin_ns, end_ns, index, out);
+  if (workers_limit_[batch.iterator] && batch.worker != kNone) {
+    const Worker& worker = history_.iterators[batch.iterator].workers[batch.worker];
+    auto next = std::partition_point(
+        worker.batches.begin(), worker.batches.end(),
+        [&](uint32_t other) { return history_.batches[other].fetch_end_ns <= begin_ns; });
+    for (; next != worker.batches.end() && !cutter.done(); ++next) {
+      const Batch& later = history_.batches[*next];
+      if (later.fetch_begin_ns >= end_ns) break;
+      const Ns stop = std::min(end_ns, later.fetch_end_ns);
+      const auto charge = [&](Ns to) {
+        if (to <= cutter.at()) return;
+        const size_t mark = out.size();
+        cut_fetch(later, index, cutter.at(), to, to, out);
+        for (size_t i = mark; i < out.size(); ++i) out[i].grade = std::max(out[i].grade, Grade::kB);
+        cutter.skip_to(to);
+      };
+      cutter.until(later.fetch_begin_ns, report::DATA_IPC, grade);
+      charge(std::min(stop, batch.pickle_begin_ns));
+      cutter.until(std::min(stop, batch.pickle_end_ns), report::DATA_IPC, grade);
+      charge(stop);
+    }
+  }
+  cutter.until(end_ns, report::DATA_IPC, grade);
+}
+
 // The index was queued: the worker was still starting, or busy with an earlier batch.
 void LoaderStages::cut_before_fetch(const Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns,
                                     Pieces& out) const {
@@ -186,10 +253,15 @@ void LoaderStages::cut(uint32_t b, Ns begin_ns, Ns end_ns, Pieces& out) const {
     if (pins) cutter.until(end_ns, report::DATA_PIN, Grade::kB);
   } else if (batch.pin_end_ns != 0) {
     // Unpickling happens in the pin thread, so all before its copy is transport.
-    cutter.until(batch.pin_begin_ns, report::DATA_IPC, Grade::kA);
+    const Ns to = std::min(end_ns, batch.pin_begin_ns);
+    if (to > cutter.at()) cut_transport(batch, b, cutter.at(), to, Grade::kA, out);
+    cutter.skip_to(to);
     cutter.until(batch.pin_end_ns, report::DATA_PIN, Grade::kA);
   } else {
-    cutter.until(ready_ns(b), report::DATA_IPC, batch.pickle_end_ns != 0 ? Grade::kA : Grade::kB);
+    const Ns to = std::min(end_ns, ready_ns(b));
+    const Grade grade = batch.pickle_end_ns != 0 ? Grade::kA : Grade::kB;
+    if (to > cutter.at()) cut_transport(batch, b, cutter.at(), to, grade, out);
+    cutter.skip_to(to);
     if (unpickled_in_next(b)) cutter.until(end_ns, report::DATA_IPC, Grade::kB);
   }
   cutter.until(end_ns, report::DATA_WAKE, Grade::kA);

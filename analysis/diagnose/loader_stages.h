@@ -9,9 +9,15 @@
 //   pin thread                                                           copy├┤
 //   leaf     (stage of k-w)│queued│storage│contended│cpu│collate│ ipc   │pin│wake
 //
+// Where the workers are what limits the loader, a batch that waits in its worker for the next
+// fetch to let it go (the interpreter lock) is charged to that fetch: sending it sooner would only
+// move the wait to the batch after it.
+//
 // The counters of a fetch are sums, so inside a fetch storage, contention and CPU are
 // shares: a stretch that covers part of a fetch gets them in proportion (grade B).
 #pragma once
+
+#include <vector>
 
 #include "analysis/diagnose/piece.h"
 #include "analysis/model/model.h"
@@ -20,7 +26,7 @@ namespace idlescope::diagnose {
 
 class LoaderStages {
  public:
-  LoaderStages(const model::LoaderHistory& history) : history_(history) {}
+  LoaderStages(const model::LoaderHistory& history);
 
   // Cuts [begin_ns, end_ns) inside next() of `batch` into `out`.
   void cut(uint32_t batch, Ns begin_ns, Ns end_ns, Pieces& out) const;
@@ -38,10 +44,15 @@ class LoaderStages {
  private:
   void cut_fetch(const model::Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns, Ns clip_end,
                  Pieces& out) const;
+  // Between the worker's fetch and the consumer.
+  void cut_transport(const model::Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns, Grade grade,
+                     Pieces& out) const;
   void cut_before_fetch(const model::Batch& batch, uint32_t index, Ns begin_ns, Ns end_ns,
                         Pieces& out) const;
 
   const model::LoaderHistory& history_;
+  // By iterator: its workers fetch all the time and nothing behind them is busy for long.
+  std::vector<bool> workers_limit_;
 };
 
 }  // namespace idlescope::diagnose

@@ -107,21 +107,51 @@ Ns clipped(Ns begin_ns, Ns end_ns, Ns from_ns, Ns to_ns) {
 
 }  // namespace
 
+namespace {
+
+// A window is hardly longer than the time between two samples (a second): the one before it and
+// the one behind it count.
+constexpr Ns kSampledEvery = 1'200'000'000;
+
+// Growth of a counter of CPU time in CPUs; -1: fewer than two samples.
+double cpus_of(const read::Process& process, trace::CounterKind kind, Ns from_ns, Ns to_ns) {
+  const read::Counter* first = nullptr;
+  const read::Counter* last = nullptr;
+  for (const read::Counter& counter : process.counters) {
+    if (counter.kind != kind || counter.time_ns < from_ns || counter.time_ns > to_ns) continue;
+    if (first == nullptr || counter.time_ns < first->time_ns) first = &counter;
+    if (last == nullptr || counter.time_ns > last->time_ns) last = &counter;
+  }
+  if (first == nullptr || last->time_ns <= first->time_ns) return -1;
+  return static_cast<double>(last->value - first->value) /
+         static_cast<double>(last->time_ns - first->time_ns);
+}
+
+}  // namespace
+
 double cores_in_use(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns) {
   for (const trace::CounterKind kind :
        {trace::COUNTER_CGROUP_CPU_NS, trace::COUNTER_TREE_CPU_NS, trace::COUNTER_PROCESS_CPU_NS}) {
-    const read::Counter* first = nullptr;
-    const read::Counter* last = nullptr;
-    for (const read::Counter& counter : model.recording.processes[process].counters) {
-      if (counter.kind != kind || counter.time_ns < from_ns || counter.time_ns > to_ns) continue;
-      if (first == nullptr || counter.time_ns < first->time_ns) first = &counter;
-      if (last == nullptr || counter.time_ns > last->time_ns) last = &counter;
-    }
-    if (first == nullptr || last->time_ns <= first->time_ns) continue;
-    return static_cast<double>(last->value - first->value) /
-           static_cast<double>(last->time_ns - first->time_ns);
+    const double cpus = cpus_of(model.recording.processes[process], kind, from_ns, to_ns);
+    if (cpus >= 0) return cpus;
   }
   return 0;
+}
+
+double process_cpus(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns) {
+  return cpus_of(model.recording.processes[process], trace::COUNTER_PROCESS_CPU_NS,
+                 from_ns - kSampledEvery, to_ns + kSampledEvery);
+}
+
+double free_cores(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns) {
+  const read::Process& recorded = model.recording.processes[process];
+  from_ns -= kSampledEvery;
+  to_ns += kSampledEvery;
+  const double usable = recorded.header.process().cpu_count();
+  const double all = cpus_of(recorded, trace::COUNTER_SYSTEM_CPU_BUSY_NS, from_ns, to_ns);
+  if (usable <= 0 || all < 0) return -1;
+  // Others may run on CPUs that this job may not use: then fewer look free than are.
+  return std::max(0.0, usable - std::max(all, cores_in_use(model, process, from_ns, to_ns)));
 }
 
 LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns) {

@@ -19,4 +19,10 @@ report::Limiter find_limiter(const model::Model& model, uint32_t process,
 // Mean number of CPUs in use between two times, from cumulative counters; 0: unknown.
 double cores_in_use(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns);
 
+// CPUs that the threads of this process used, without its children; -1: unknown.
+double process_cpus(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns);
+
+// Of the CPUs the job may use, how many nobody on the machine used, on average; -1: unknown.
+double free_cores(const model::Model& model, uint32_t process, Ns from_ns, Ns to_ns);
+
 }  // namespace idlescope::diagnose

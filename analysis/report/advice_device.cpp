@@ -1,10 +1,9 @@
 // Advice for everything but the loader.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
 
 #include "analysis/report/advice.h"
+#include "analysis/report/blocked_thread.h"
 #include "proto/messages.h"
 
 namespace idlescope::report {
@@ -170,29 +169,6 @@ void sync(Advice* advice) {
   advice->offer("remove-sync", SYNC, Say(messages::kFixRemoveSync), c.leaf_ns(SYNC_EVENT));
 }
 
-// The call of the operating system in which the thread slept most, of the longest waits; empty:
-// none was recorded (then it wanted a core or the interpreter lock).
-std::string sleeping_call(const Context& c) {
-  constexpr std::array<std::string_view, 22> kSleeps = {
-      "poll",    "ppoll",    "select",        "pselect",   "epoll_wait",      "epoll_pwait",
-      "read",    "pread",    "recv",          "recvfrom",  "recvmsg",         "accept",
-      "accept4", "sleep",    "usleep",        "nanosleep", "clock_nanosleep", "waitpid",
-      "wait4",   "sem_wait", "sem_timedwait", "connect"};
-  std::map<std::string, int64_t> by_call;
-  int64_t all = 0;
-  for (const diagnose::Gap& gap : c.d.gaps) {
-    if (gap.top_leaf != HOST_BLOCKED) continue;
-    all += gap.end_ns - gap.begin_ns;
-    if (std::find(kSleeps.begin(), kSleeps.end(), gap.doing) != kSleeps.end()) {
-      by_call[gap.doing] += gap.end_ns - gap.begin_ns;
-    }
-  }
-  for (const auto& [call, ns] : by_call) {
-    if (2 * ns > all) return call;
-  }
-  return "";
-}
-
 void host(Advice* advice) {
   const Context& c = advice->context();
   struct Part {
@@ -242,6 +218,11 @@ void host(Advice* advice) {
     if (!fix) continue;
     if (!c.cpp) fix->set_code(part->code);
     if (part->leaf != HOST_BLOCKED) continue;
+    if (waits_for_lock(c)) {
+      *fix->mutable_text() = Say(messages::kFixInterpreterLock);
+      fix->clear_code();
+      continue;
+    }
     const std::string call = sleeping_call(c);
     if (call.empty()) continue;
     // Fewer threads do not wake it sooner.

@@ -200,7 +200,9 @@ void write_limits(const Context& c, Report* report) {
   } else if (c.device && c.device->ops_in_graphs > 0.05) {
     add(Say(messages::kLimitGraphs).with("share", percent(c.device->ops_in_graphs)));
   }
-  if (c.device && c.device->kernel_drift >= 0.05) {
+  // Worth a line where that much of the computing is something of the step.
+  if (c.device && c.device->kernel_drift >= 0.05 &&
+      c.worthwhile(c.device->kernel_drift * c.compute_ns())) {
     add(Say(messages::kLimitKernelDrift).with("percent", percent(c.device->kernel_drift)));
   }
   if (evidence.other_processes > 0 || (c.device && c.device->shared_with_other_process)) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/report/blocked_thread.h"
 #include "analysis/report/kernel_name.h"
 #include "analysis/report/loader_words.h"
 #include "proto/messages.h"
@@ -180,6 +181,7 @@ class Writer {
     if (largest != LEAF_UNSPECIFIED && largest != HOST_PYTHON) {
       add(Say(messages::kHostDetail).nested("what", leaf_words(largest)));
     }
+    if (largest == HOST_BLOCKED && waits_for_lock(c_)) add(Say(messages::kHostLock));
     if (largest == HOST_PYTHON && !c_.d.loader.seen) add(Say(messages::kLoaderNotSeen));
     const diagnose::Gap* longest = nullptr;
     for (const diagnose::Gap& gap : c_.d.gaps) {

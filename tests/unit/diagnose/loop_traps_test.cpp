@@ -39,8 +39,10 @@ TEST(LoopTraps, FirstStepsAreWarmUp) {
 }
 
 // A loader whose workers take `wall` ms for a batch, of which they wait `queued` for a CPU.
-// The device computes `device` ms a batch; batches are handed out in order.
-Diagnosis loader_job(const std::vector<double>& wall, double queued, double device) {
+// The device computes `device` ms a batch; batches are handed out in order, each `held` ms after
+// its fetch, at the end of which it is serialised for `pickled` ms.
+Diagnosis loader_job(const std::vector<double>& wall, double queued, double device,
+                     double held = 0.05, double pickled = 0) {
   Scene s;
   const auto workers = static_cast<int64_t>(wall.size());
   constexpr int kBatches = 80;
@@ -59,7 +61,7 @@ Diagnosis loader_job(const std::vector<double>& wall, double queued, double devi
   }
   double at = 0.1;
   for (int b = 0; b < kBatches; ++b) {
-    const double ready = done[static_cast<size_t>(b)] + 0.05;
+    const double ready = done[static_cast<size_t>(b)] + held;
     const auto waiting =
         std::count_if(done.begin() + b, done.end(), [&](double t) { return t < at; });
     s.step(at);
@@ -84,6 +86,9 @@ Diagnosis loader_job(const std::vector<double>& wall, double queued, double devi
                .a = ms(length - queued),
                .b = ms(length - queued),
                .c = ms(queued)});
+      if (pickled == 0) continue;
+      s.event(trace::EVENT_WORKER_PICKLE, end + held - pickled, end + held,
+              {.thread = 10, .batch = b, .a = 1000});
     }
   }
   return analyze(s.take()).diagnosis;
@@ -100,6 +105,22 @@ TEST(LoopTraps, MoreWorkersThanCoresAreNoTooFewWorkers) {
   EXPECT_EQ(d.verdict, report::DATA);
   EXPECT_EQ(d.limiter, report::LIMITER_CORES);
   EXPECT_EQ(loader_job({40, 40, 40, 40}, 0, 4).limiter, report::LIMITER_WORKERS);
+}
+
+// A batch leaves its worker late because the next fetch has the interpreter lock: what limits
+// the loader is still the fetching.
+TEST(LoopTraps, BatchesHeldByTheNextFetchAreNotTransport) {
+  const Diagnosis d = loader_job({40, 40}, 0, 4, 15, 1);
+  EXPECT_EQ(d.verdict, report::DATA);
+  EXPECT_EQ(d.limiter, report::LIMITER_WORKERS);
+  EXPECT_EQ(d.top_leaf, report::DATA_CPU);
+  EXPECT_GT(leaf(d, report::DATA_CPU), 5 * leaf(d, report::DATA_IPC));
+  // Serialising takes as long as fetching does: it is part of what limits.
+  const Diagnosis slow = loader_job({20, 20}, 0, 4, 30, 19);
+  EXPECT_GT(leaf(slow, report::DATA_IPC), leaf(slow, report::DATA_CPU));
+  // Workers that mostly wait for somebody to take their batches hold nothing back.
+  const Diagnosis idle = loader_job({5, 5}, 0, 30, 35, 1);
+  EXPECT_EQ(leaf(idle, report::DATA_CPU), 0);
 }
 
 // The launch itself costs 4 us; the runtime's lock is held by another thread's allocation.

@@ -177,6 +177,47 @@ TEST(Sentences, AThreadThatSleepsInACallIsNotAskedToUseFewerThreads) {
   }
 }
 
+// With a core to be had, a thread that does not run wants a lock, not a core.
+TEST(Sentences, AThreadThatWantsALockIsNotAskedToUseFewerThreads) {
+  Diagnosis d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_BLOCKED, 15}});
+  const auto expect_lock = [&](bool lock) {
+    const Report report = report_of(d);
+    ASSERT_TRUE(has(report, "blocked-thread"));
+    const std::string text = text_of(report);
+    EXPECT_EQ(text.find("interpreter lock") != std::string::npos, lock) << text;
+    EXPECT_EQ(text.find("OMP_NUM_THREADS") == std::string::npos, lock) << text;
+    EXPECT_EQ(said(report).find("waited for a lock") != std::string::npos, lock);
+  };
+  expect_lock(false);  // nothing is known about cores
+  d.free_cores = 0.4;
+  d.process_cpus = 3;  // its own threads compete
+  expect_lock(false);
+  d.free_cores = 6;
+  expect_lock(true);
+  // No core was free, yet the process had one all the time: its threads take turns.
+  d.free_cores = 0;
+  d.process_cpus = 1.01;
+  expect_lock(true);
+  // Hardly blocked: that the process used one core says nothing.
+  d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_PYTHON, 15}, {HOST_BLOCKED, 2}});
+  d.process_cpus = 1.01;
+  EXPECT_NE(text_of(report_of(d)).find("OMP_NUM_THREADS"), std::string::npos);
+  // A C++ program has no interpreter.
+  d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_BLOCKED, 15}});
+  d.free_cores = 6;
+  d.processes.back().python_version.clear();
+  EXPECT_EQ(said(report_of(d)).find("interpreter"), std::string::npos);
+}
+
+TEST(Sentences, SlowerKernelsAreSaidWhereTheyAreMuchOfTheStep) {
+  Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 95}, {DISPATCH, 5}});
+  d.devices[0].kernel_drift = 0.13;
+  EXPECT_NE(said(report_of(d)).find("13 %"), std::string::npos);
+  d = loop(HOST, {{BUSY_COMPUTE, 3}, {HOST_PYTHON, 97}});
+  d.devices[0].kernel_drift = 0.13;
+  EXPECT_EQ(said(report_of(d)).find("13 %"), std::string::npos);
+}
+
 TEST(Sentences, EvaluationIsApartAndOnlyWhereItMatters) {
   Diagnosis d = loop(COMPUTE, {{BUSY_COMPUTE, 98}, {DISPATCH, 2}});
   d.run.end_ns = 100'000'000'000;
