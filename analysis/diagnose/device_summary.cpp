@@ -164,6 +164,46 @@ std::vector<Ns> exposed_copies(const model::Model& model, const model::DeviceTim
   return exposed;
 }
 
+// A stretch of launches that no wait interrupts is worth a graph of its own from this many on, or
+// where it is this part of a step.
+constexpr uint64_t kWorthAGraph = 50;
+constexpr double kOfAStep = 0.25;
+
+// A graph holds no wait for the device (a stream that is captured must not be synchronised).
+void find_waits(const read::Process& process, const std::vector<model::DeviceStep>& spans,
+                DeviceDiagnosis& out) {
+  std::vector<uint64_t> stretches(1, 0);
+  uint64_t launches = 0;
+  SpanCursor cursor(spans);
+  for (const read::Call& call : process.calls) {
+    if (call.parent != kNone || !cursor.inside(call.begin_ns)) continue;
+    switch (process.call_descriptors[call.descriptor].call_class) {
+      case trace::CALL_LAUNCH:
+      case trace::CALL_GRAPH_LAUNCH:
+        ++stretches.back();
+        ++launches;
+        break;
+      case trace::CALL_STREAM_SYNC:
+      case trace::CALL_DEVICE_SYNC:
+      case trace::CALL_EVENT_SYNC:
+        stretches.push_back(0);
+        break;
+      default:
+        break;
+    }
+  }
+  if (launches == 0) return;
+  const double steps = static_cast<double>(std::max<size_t>(1, spans.size()));
+  const double enough =
+      std::min(static_cast<double>(kWorthAGraph), kOfAStep * static_cast<double>(launches) / steps);
+  uint64_t long_ones = 0;
+  for (const uint64_t stretch : stretches) {
+    if (static_cast<double>(stretch) >= enough) long_ones += stretch;
+  }
+  out.launches_between_waits = static_cast<double>(long_ones) / static_cast<double>(launches);
+  out.waits_per_step = static_cast<double>(stretches.size() - 1) / steps;
+}
+
 }  // namespace
 
 DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pass,
@@ -188,6 +228,7 @@ DeviceDiagnosis summarize_device(const model::Model& model, const DevicePass& pa
   out.mem_ns = pass.ledger->leaf_ns(report::BUSY_MEM);
   out.hidden_copy_ns = pass.hidden.copy_ns;
   out.hidden_comm_ns = pass.hidden.comm_ns;
+  if (!pass.window_only) find_waits(process, pass.spans, out);
   out.leaves = shares.leaves;
   out.verdict_shares = shares.verdicts;
 

@@ -175,8 +175,12 @@ struct DeviceDiagnosis {
   Ns median_kernel_ns = 0;
   Ns median_launch_interval_ns = 0;  // Δ, inside bursts
   Ns median_launch_call_ns = 0;
-  Ns median_lead_ns = 0;       // how far the host runs ahead
-  double ops_in_graphs = 0;    // share of ops that graph launches started
+  Ns median_lead_ns = 0;     // how far the host runs ahead
+  double ops_in_graphs = 0;  // share of ops that graph launches started
+  // Of the launches, those in stretches long enough to be replayed as a graph: no thread
+  // waits for the device in them.
+  double launches_between_waits = 1;
+  double waits_per_step = 0;
   double opaque_share = 0;     // of kernel_sum_ns: graphs recorded as one op each
   bool launch_bound = false;   // after subtracting the recording cost
   bool back_pressure = false;  // launch calls are long because the queue is full

@@ -118,6 +118,19 @@ void fused_optimizer(Advice* advice, Verdict verdict, double cost, double ceilin
                                              : "optim.Adam(..., fused=True), or foreach=True");
 }
 
+// Waits for the device in the middle of the step leave little that a graph can hold.
+bool interrupted(const Context& c) { return c.device->launches_between_waits < 0.5; }
+
+void offer_graph(Advice* advice, Verdict verdict, double replaced) {
+  const Context& c = advice->context();
+  const Text text =
+      interrupted(c)
+          ? Say(messages::kFixCudaGraphWaits).with("waits", decimal(c.device->waits_per_step, 0))
+          : Say(messages::kFixCudaGraph);
+  Fix* fix = advice->offer("cuda-graph", verdict, text, replaced, replaced + c.waits_ns());
+  if (fix) fix->set_code(graph_code(c));
+}
+
 void launch(Advice* advice) {
   const Context& c = advice->context();
   const double launching = c.leaf_ns(LAUNCH_LEAF);
@@ -126,6 +139,7 @@ void launch(Advice* advice) {
   if (optimizer >= 0.5) {
     fused_optimizer(advice, LAUNCH, optimizer * all, optimizer * all + c.waits_ns());
   }
+  double graph_replaces = 0;
   // Work that is inside graphs already is not launched kernel by kernel.
   if (c.device->ops_in_graphs < 0.5) {
     // Replaying the step replaces its launches and the host code between them.
@@ -135,12 +149,9 @@ void launch(Advice* advice) {
     const double replaced = launching + (python <= launching ? python : 0) +
                             c.leaf_ns(HOST_FORWARD) + c.leaf_ns(HOST_BACKWARD) +
                             c.leaf_ns(HOST_OPTIMIZER);
-    Fix* fix = c.worthwhile(launching)
-                   ? advice->offer("cuda-graph", LAUNCH, Say(messages::kFixCudaGraph), replaced,
-                                   replaced + c.waits_ns())
-                   : nullptr;
-    if (fix) fix->set_code(graph_code(c));
+    if (c.worthwhile(launching)) graph_replaces = replaced;
   }
+  if (graph_replaces > 0 && !interrupted(c)) offer_graph(advice, LAUNCH, graph_replaces);
   const bool underfilled = c.device->fill >= 0 && c.device->fill < 0.5;
   if (optimizer < 0.5 && (underfilled || c.device->launch_bound)) {
     Fix* fix = advice->offer("larger-batch", LAUNCH, Say(messages::kFixLargerBatch), all);
@@ -150,6 +161,7 @@ void launch(Advice* advice) {
       *fix->mutable_no_forecast() = Say(messages::kNoForecast);
     }
   }
+  if (graph_replaces > 0) offer_graph(advice, LAUNCH, graph_replaces);
 }
 
 void sync(Advice* advice) {
@@ -200,11 +212,7 @@ void host(Advice* advice) {
     if (said_rest) return;
     said_rest = true;
     // Host time next to launches of small kernels goes away with the same fix.
-    if (of_the_step && c.device->ops_in_graphs < 0.5) {
-      Fix* fix = advice->offer("cuda-graph", HOST, Say(messages::kFixCudaGraph), replaced,
-                               replaced + c.waits_ns());
-      if (fix) fix->set_code(graph_code(c));
-    }
+    if (of_the_step && c.device->ops_in_graphs < 0.5) offer_graph(advice, HOST, replaced);
     advice->offer("host-code", HOST, Say(messages::kFixHostCode), rest, rest + c.waits_ns());
   };
   for (const Part* part : order) {

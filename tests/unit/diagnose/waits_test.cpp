@@ -37,6 +37,30 @@ TEST(Waits, ALongBacklogPaysForTheLaunchesUntilTheHostIsAheadAgain) {
   EXPECT_EQ(leaf(d, report::HOST_PYTHON), 0);
 }
 
+// 60 steps of 400 launches, with a wait after every `between` of them and one at the end.
+Diagnosis waits_every(int between) {
+  Scene s;
+  double at = 0;
+  for (int step = 0; step < 60; ++step) {
+    s.step(at);
+    for (int i = 0; i < 400; ++i) {
+      s.kernel(at + 0.010, at + 0.014, s.launch(at, at + 0.005));
+      at += 0.020;
+      if ((i + 1) % between == 0) s.sync(at - 0.004, at - 0.001);
+    }
+  }
+  s.step(at);
+  return analyze(s.take()).diagnosis;
+}
+
+TEST(Waits, LaunchesThatAGraphCouldHold) {
+  EXPECT_NEAR(device_of(waits_every(400)).launches_between_waits, 1, 0.01);
+  EXPECT_NEAR(device_of(waits_every(400)).waits_per_step, 1, 0.1);
+  EXPECT_NEAR(device_of(waits_every(100)).launches_between_waits, 1, 0.01);  // four graphs
+  EXPECT_LT(device_of(waits_every(10)).launches_between_waits, 0.01);
+  EXPECT_NEAR(device_of(waits_every(10)).waits_per_step, 40, 0.1);
+}
+
 TEST(Waits, AWaitOfADrainedDevicePaysForNothingElse) {
   const Diagnosis d = refill_after_sync(9.99);
   EXPECT_EQ(leaf(d, report::SYNC_EXPLICIT), ms(0.030));

@@ -206,6 +206,25 @@ TEST(Build, S10OptimizerLoop) {
   EXPECT_FALSE(has(build(d, recording), "fused-optimizer"));
 }
 
+// Policy gradient that reads an action after every few kernels: no graph holds such a step.
+TEST(Build, AGraphOfAStepThatWaitsAllTheTimeIsNotTheFirstAdvice) {
+  Diagnosis d = loop(LAUNCH, {{BUSY_COMPUTE, 4}, {LAUNCH_LEAF, 40}, {SYNC_SCALAR, 3}});
+  d.devices[0].launch_bound = true;
+  EXPECT_EQ(report_of(d).fixes(0).id(), "cuda-graph");
+  EXPECT_EQ(report_of(d).fixes(0).text().id(), "fix-cuda-graph");
+  d.devices[0].launches_between_waits = 0.3;
+  d.devices[0].waits_per_step = 200;
+  const Report report = report_of(d);
+  EXPECT_EQ(report.fixes(0).id(), "larger-batch");
+  ASSERT_TRUE(has(report, "cuda-graph"));
+  EXPECT_NE(text_of(report).find("once its 200 waits"), std::string::npos) << text_of(report);
+  // Nothing else is to be had: the advice stays, with what must come before it.
+  d.devices[0].launch_bound = false;
+  d.devices[0].fill = 0.9;
+  EXPECT_EQ(report_of(d).fixes(0).id(), "cuda-graph");
+  expect_complete(report);
+}
+
 // NumPy augmentation in the loop, beside a small net.
 TEST(Build, TheLargerPartOfHostTimeIsAdvisedFirstAndNoGraphReplacesIt) {
   Diagnosis d =
