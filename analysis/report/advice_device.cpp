@@ -218,20 +218,23 @@ void host(Advice* advice) {
   for (const Part* part : order) {
     const double cost = c.leaf_ns(part->leaf);
     if (rest > cost) offer_rest();  // the larger part comes first
+    const std::string call = part->leaf == HOST_BLOCKED ? sleeping_call(c) : "";
+    const bool wants_no_core = part->leaf == HOST_BLOCKED && cores_were_free(c);
+    // Fewer threads give it nothing that it lacked.
+    if (wants_no_core && call.empty() && !much_blocked(c)) continue;
     if (part->leaf == HOST_OPTIMIZER) {
       fused_optimizer(advice, HOST, cost, cost + c.waits_ns());
       continue;
     }
     Fix* fix = advice->offer(part->id, HOST, Say(part->text), cost, cost + c.waits_ns());
     if (!fix) continue;
-    if (!c.cpp) fix->set_code(part->code);
+    if (!c.cpp && !wants_no_core) fix->set_code(part->code);
     if (part->leaf != HOST_BLOCKED) continue;
     if (waits_for_lock(c)) {
       *fix->mutable_text() = Say(messages::kFixInterpreterLock);
       fix->clear_code();
       continue;
     }
-    const std::string call = sleeping_call(c);
     if (call.empty()) continue;
     // Fewer threads do not wake it sooner.
     fix->set_id("blocked-call");

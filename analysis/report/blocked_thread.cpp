@@ -12,10 +12,16 @@ namespace {
 constexpr double kFreeCores = 1.5;
 
 // A process whose main thread is off the CPU for that much of the time and that still uses one
-// CPU, no more and no less, has threads that run one at a time.
+// CPU has another thread that runs meanwhile; no more than one: they run one at a time.
 constexpr double kMuch = 0.3;
 constexpr double kOneLow = 0.85;
 constexpr double kOneHigh = 1.2;
+
+// All threads take turns there, whatever locks they have.
+bool only_core(const Context& c) {
+  return c.d.chosen_process < c.recording.processes.size() &&
+         c.recording.processes[c.d.chosen_process].header.process().cpu_count() == 1;
+}
 
 }  // namespace
 
@@ -40,11 +46,14 @@ std::string sleeping_call(const Context& c) {
   return "";
 }
 
+bool cores_were_free(const Context& c) { return c.d.free_cores >= kFreeCores; }
+
+bool much_blocked(const Context& c) { return c.share(c.leaf_ns(HOST_BLOCKED)) >= kMuch; }
+
 bool waits_for_lock(const Context& c) {
-  if (c.cpp || !sleeping_call(c).empty()) return false;
-  if (c.d.free_cores >= kFreeCores) return true;
-  return c.share(c.leaf_ns(HOST_BLOCKED)) >= kMuch && c.d.process_cpus >= kOneLow &&
-         c.d.process_cpus <= kOneHigh;
+  if (c.cpp || !much_blocked(c) || !sleeping_call(c).empty()) return false;
+  if (only_core(c)) return false;
+  return c.d.process_cpus >= kOneLow && (cores_were_free(c) || c.d.process_cpus <= kOneHigh);
 }
 
 }  // namespace idlescope::report

@@ -14,8 +14,15 @@ namespace idlescope::report {
 // it wanted a core or the interpreter lock).
 std::string sleeping_call(const Context& context);
 
-// It was in no call that sleeps, and cores were free, so that a thread that only wanted a core
-// would have had one; or the process used one CPU with the threads taking turns.
+// A thread that only wants a core would have had one.
+bool cores_were_free(const Context& context);
+
+// It is a large part of the step. Smaller parts have many reasons (waking up, the hand-over from
+// the autograd thread) that no trace of ours tells apart.
+bool much_blocked(const Context& context);
+
+// It was in no call that sleeps, another thread of the process ran meanwhile, and either cores
+// were free or the threads took turns on one.
 bool waits_for_lock(const Context& context);
 
 }  // namespace idlescope::report

@@ -194,14 +194,23 @@ TEST(Sentences, AThreadThatWantsALockIsNotAskedToUseFewerThreads) {
   expect_lock(false);
   d.free_cores = 6;
   expect_lock(true);
+  d.process_cpus = 0.2;  // nobody of this process ran meanwhile: it waits for something else
+  ASSERT_TRUE(has(report_of(d), "blocked-thread"));
+  EXPECT_EQ(text_of(report_of(d)).find("interpreter lock"), std::string::npos);
+  EXPECT_EQ(text_of(report_of(d)).find("OMP_NUM_THREADS"), std::string::npos);
   // No core was free, yet the process had one all the time: its threads take turns.
   d.free_cores = 0;
   d.process_cpus = 1.01;
   expect_lock(true);
+  read::Recording one_core;
+  one_core.processes.emplace_back().header.mutable_process()->set_cpu_count(1);
+  EXPECT_NE(text_of(build(d, one_core)).find("OMP_NUM_THREADS"), std::string::npos);
   // Hardly blocked: that the process used one core says nothing.
   d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_PYTHON, 15}, {HOST_BLOCKED, 2}});
   d.process_cpus = 1.01;
   EXPECT_NE(text_of(report_of(d)).find("OMP_NUM_THREADS"), std::string::npos);
+  d.free_cores = 6;  // nor is there advice for so little
+  EXPECT_FALSE(has(report_of(d), "blocked-thread"));
   // A C++ program has no interpreter.
   d = loop(HOST, {{BUSY_COMPUTE, 5}, {HOST_BLOCKED, 15}});
   d.free_cores = 6;
