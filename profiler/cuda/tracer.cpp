@@ -248,7 +248,8 @@ bool Tracer::wait_until_quiet(int64_t until_ns) const {
 
 // A default flush returns the buffers without unfinished records: none held means that
 // everything recorded so far has ended on the device.
-bool Tracer::wait_until_complete(int64_t until_ns, DetachOutcome* outcome) {
+bool Tracer::wait_until_complete(int64_t until_ns, const DetachRequest& request,
+                                 DetachOutcome* outcome) {
   for (;;) {
     const CUptiResult flush = api_.ActivityFlushAll(0);
     if (flush != CUPTI_SUCCESS && outcome->result == CUPTI_SUCCESS) {
@@ -258,7 +259,9 @@ bool Tracer::wait_until_complete(int64_t until_ns, DetachOutcome* outcome) {
     collect(false);
     if (flush != CUPTI_SUCCESS) return false;
     if (activity_buffers().held() == 0) return true;
-    if (monotonic_ns() >= until_ns) return false;
+    const int64_t now_ns = monotonic_ns();
+    if (now_ns >= until_ns + request.more_for_records_ns) return false;
+    if (now_ns >= until_ns && (request.in_a_hurry == nullptr || request.in_a_hurry())) return false;
     pause_ns(kPollNs);
   }
 }
@@ -289,16 +292,17 @@ DetachOutcome Tracer::detach(const DetachRequest& request) {
   DetachOutcome outcome = {};
   if (!attached()) return outcome;
   const int64_t end_ns = monotonic_ns();
-  const int64_t until_ns = end_ns + request.wait_ns;
+  int64_t until_ns = end_ns + request.wait_ns;
   ActivityBuffers& buffers = activity_buffers();
   const uint64_t graph_launches = graph_sightings().graph_launches;
 
   // A replayed graph holds CUPTI's own nodes: the device must be done with them before kinds
   // are switched off (docs/decisions, graphs).
-  bool complete = !request.device_idle_first || wait_until_complete(until_ns, &outcome);
+  bool complete = !request.device_idle_first || wait_until_complete(until_ns, request, &outcome);
   disable_kinds(&outcome.result, &outcome.call);
   refuse_new_calls();
-  complete = wait_until_complete(until_ns, &outcome) && complete;
+  complete = wait_until_complete(until_ns, request, &outcome) && complete;
+  if (monotonic_ns() >= until_ns) until_ns = monotonic_ns() + request.wait_ns;
   while (!call_log().no_open_calls() && monotonic_ns() < until_ns) pause_ns(20'000);
   close_call_window();
   const int64_t now_ns = monotonic_ns();

@@ -56,7 +56,12 @@ struct DetachRequest {
   // CUDA graphs are in use: finalize only if the device is idle and no graph is launched
   // meanwhile. The caller holds the launching thread.
   bool device_idle_first;
-  int64_t wait_ns;  // limit for unfinished records and threads inside callbacks
+  int64_t wait_ns;  // limit for unfinished records and for threads inside callbacks
+  // Where the host is far ahead of the device, what was recorded ends late: how much longer to
+  // wait for it while the job goes on, unless in_a_hurry says that somebody waits for us. 0, null:
+  // not longer.
+  int64_t more_for_records_ns;
+  bool (*in_a_hurry)();
   // Called before a finalize, when everything has been collected: the caller may bring the
   // launching threads to a halt, and says since when they stand (0: they do not). Null: they run.
   // Until they stand the time is the job's, not part of detach_ns.
@@ -126,7 +131,7 @@ class Tracer {
   void disable_kinds(CUptiResult* first, const char** call);
   void undo_attach(bool fresh);
   bool wait_until_quiet(int64_t until_ns) const;
-  bool wait_until_complete(int64_t until_ns, DetachOutcome* outcome);
+  bool wait_until_complete(int64_t until_ns, const DetachRequest& request, DetachOutcome* outcome);
   bool nobody_launches(Halt halt) const;
 
   emit::PacketSink sink_;

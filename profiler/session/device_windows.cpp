@@ -16,6 +16,8 @@ namespace idlescope::session {
 namespace {
 
 constexpr int64_t kDetachWaitNs = 300'000'000;
+// A host can be a thousand launches ahead, seconds of a large model. The job goes on meanwhile.
+constexpr int64_t kMoreForRecordsNs = 5'000'000'000;
 constexpr int64_t kExitWaitNs = 500'000'000;
 // How long to wait for the training thread to stand still: until its next step ends.
 constexpr int64_t kLeastHoldNs = 500'000'000;
@@ -286,6 +288,14 @@ void DeviceWindows::close_window(const char* reason, const SchedulerInput& input
   request.before_finalize_data = this;
   request.stood_since_ns = training_thread_stands_since_ns();
   request.wait_ns = at_exit ? kExitWaitNs : kDetachWaitNs;
+  request.more_for_records_ns = at_exit ? 0 : kMoreForRecordsNs;
+  request.in_a_hurry = [] {
+    const DeviceState& now = device_state();
+    return now.stop.load(std::memory_order_acquire) != 0 ||
+           now.other_profilers.load(std::memory_order_seq_cst) > 0 ||
+           now.python_captures.load(std::memory_order_seq_cst) > 0 ||
+           now.held.load(std::memory_order_seq_cst) != 0;
+  };
   request.reason = reason;
   request.step_number = input.steps;
   request.inside_step_ns = cost.inside_step_ns;

@@ -261,8 +261,9 @@ def many_cycles(phase, name, count, *kind):
             if len(rss) > 4:
                 # The first windows fill pools; after that memory must not grow with windows.
                 grown = (rss[-1] - rss[len(rss) // 2]) / max(1, len(rss) - len(rss) // 2) / 50
-                phase.must(grown < 40, "memory grows by %.1f KB a window (mapped file included)"
-                           % grown)
+                # Of it 76 KB a cycle is CUPTI's own: attach_memory.cu, no recorder (docs/overhead.md).
+                phase.must(grown < 100, "memory grows by %.1f KB a window (mapped file and 76 KB of "
+                           "CUPTI included)" % grown)
 
 
 def graph_cycles(phase, name, *kind, count=0, **environment):

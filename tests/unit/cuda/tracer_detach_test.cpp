@@ -156,6 +156,36 @@ void launch_on_threads(int threads, int rounds, bool at_once) {
   fake_cupti::advance_ns(kMs);
 }
 
+// The host is far ahead: what was recorded ends long after the window.
+TEST_F(TracerTest, WaitsLongerForTheDeviceUnlessInAHurry) {
+  static std::atomic<bool> hurry;
+  DetachRequest request = {};
+  request.finalize = true;
+  request.wait_ns = 5 * kMs;
+  request.more_for_records_ns = 20'000 * kMs;
+  request.in_a_hurry = [] { return hurry.load(); };
+  for (const bool hurried : {false, true}) {
+    hurry = hurried;
+    const uint32_t window = hurried ? 2 : 1;
+    ASSERT_EQ(attach(window).status, AttachStatus::kAttached);
+    for (int i = 0; i < 30; ++i) fake_cupti::launch({.duration_ns = 100 * kMs});
+    std::thread device([] {
+      for (int i = 0; i < 40; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        fake_cupti::advance_ns(100 * kMs);
+      }
+    });
+    const DetachOutcome outcome = tracer_->detach(request);
+    device.join();
+    EXPECT_TRUE(outcome.finalized);
+    if (hurried) {
+      EXPECT_LT(outcome.records, 30u);
+    } else {
+      EXPECT_EQ(outcome.records, 30u);
+    }
+  }
+}
+
 TEST_F(TracerTest, NotTornDownWhereSeveralThreadsLaunchAtOnce) {
   ASSERT_EQ(attach().status, AttachStatus::kAttached);
   launch_on_threads(3, 20, true);
