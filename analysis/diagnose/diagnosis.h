@@ -314,6 +314,7 @@ struct LoaderSummary {
   double mean_ready = -1;
   double ordering_share = -1;  // of waits: a later batch was already there
   double next_mean_ns = 0;     // all next() calls
+  double period_mean_ns = 0;   // from one batch to the next
   double wait_mean_ns = 0;     // per step, in next(), host side
   double hidden_wait_ns = 0;   // of it, per step, while the device computed
   double collate_mean_ns = 0;

@@ -174,17 +174,12 @@ void LoaderStages::cut_transport(const Batch& batch, uint32_t index, Ns begin_ns
       const Batch& later = history_.batches[*next];
       if (later.fetch_begin_ns >= end_ns) break;
       const Ns stop = std::min(end_ns, later.fetch_end_ns);
-      const auto charge = [&](Ns to) {
-        if (to <= cutter.at()) return;
-        const size_t mark = out.size();
-        cut_fetch(later, index, cutter.at(), to, to, out);
-        for (size_t i = mark; i < out.size(); ++i) out[i].grade = std::max(out[i].grade, Grade::kB);
-        cutter.skip_to(to);
-      };
       cutter.until(later.fetch_begin_ns, report::DATA_IPC, grade);
-      charge(std::min(stop, batch.pickle_begin_ns));
-      cutter.until(std::min(stop, batch.pickle_end_ns), report::DATA_IPC, grade);
-      charge(stop);
+      if (stop <= cutter.at()) continue;
+      const size_t mark = out.size();
+      cut_fetch(later, index, cutter.at(), stop, stop, out);
+      for (size_t i = mark; i < out.size(); ++i) out[i].grade = std::max(out[i].grade, Grade::kB);
+      cutter.skip_to(stop);
     }
   }
   cutter.until(end_ns, report::DATA_IPC, grade);

@@ -9,9 +9,9 @@
 //   pin thread                                                           copy├┤
 //   leaf     (stage of k-w)│queued│storage│contended│cpu│collate│ ipc   │pin│wake
 //
-// Where the workers are what limits the loader, a batch that waits in its worker for the next
-// fetch to let it go (the interpreter lock) is charged to that fetch: sending it sooner would only
-// move the wait to the batch after it.
+// Where the workers are what limits the loader, a batch that leaves its worker while the next
+// fetch runs (and often late, for the interpreter lock) is charged to that fetch: sending it sooner
+// would only move the wait to the batch after it.
 //
 // The counters of a fetch are sums, so inside a fetch storage, contention and CPU are
 // shares: a stretch that covers part of a fetch gets them in proportion (grade B).

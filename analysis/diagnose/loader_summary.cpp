@@ -258,6 +258,7 @@ LoaderSummary summarize_loader(const model::Model& model, uint32_t process, Ns f
   out.unpickle_mean_ns = unpickle.value();
   if (next.value() > 0) out.unpickle_share = std::min(1.0, unpickle.value() / next.value());
   out.next_mean_ns = next.value();
+  if (next.n > 0) out.period_mean_ns = active / next.n;
   out.samples_mean = samples.value();
   if (bytes.n > 0) out.fetch_bytes_mean = bytes.value();
   if (ready.n > 0) out.mean_ready = ready.value();
@@ -358,6 +359,21 @@ double refill_share(const model::Model& model, uint32_t process, Ns from_ns, Ns 
 
 }  // namespace
 
+namespace {
+
+constexpr double kAllTheTime = 0.85;
+
+// With workers that never pause, a batch would come every busy share of the time it takes now.
+// Where most of the waiting would be left then, their pauses (order, prefetching) are not what
+// limits.
+bool mostly_too_slow(const LoaderSummary& loader) {
+  if (loader.worker_busy_share <= 0 || loader.period_mean_ns <= 0) return false;
+  const double saved = (1 - loader.worker_busy_share) * loader.period_mean_ns;
+  return loader.next_mean_ns - saved > 0.5 * loader.next_mean_ns;
+}
+
+}  // namespace
+
 report::Limiter find_limiter(const model::Model& model, uint32_t process,
                              const LoaderSummary& loader, Ns from_ns, Ns to_ns) {
   if (!loader.seen) return report::LIMITER_UNKNOWN;
@@ -380,7 +396,9 @@ report::Limiter find_limiter(const model::Model& model, uint32_t process,
   if (loader.empty_workers > 0 || (loader.iterable && loader.late_workers > 0)) {
     return report::LIMITER_SHARDS;
   }
-  if (loader.worker_busy_share > 0.85) return report::LIMITER_WORKERS;
+  if (loader.worker_busy_share > kAllTheTime || mostly_too_slow(loader)) {
+    return report::LIMITER_WORKERS;
+  }
   if (loader.ordering_share > 0.3) return report::LIMITER_ORDERING;
   if (loader.worker_busy_share >= 0) return report::LIMITER_PREFETCH;
   return report::LIMITER_UNKNOWN;

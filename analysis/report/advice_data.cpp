@@ -128,8 +128,9 @@ void DataAdvice::by_limiter() {
       break;
     case LIMITER_STORAGE:
     case LIMITER_REMOTE:
-      more_workers(waits);
+      // More fetches at once were seen to move no more: that is what these limiters say.
       cache();
+      more_workers(waits);
       break;
     case LIMITER_PIN:
       offer("pin-thread", Say(messages::kFixPinThread));

@@ -40,9 +40,10 @@ TEST(LoopTraps, FirstStepsAreWarmUp) {
 
 // A loader whose workers take `wall` ms for a batch, of which they wait `queued` for a CPU.
 // The device computes `device` ms a batch; batches are handed out in order, each `held` ms after
-// its fetch, at the end of which it is serialised for `pickled` ms.
+// its fetch, at the end of which it is serialised for `pickled` ms. Workers pause before each
+// fetch.
 Diagnosis loader_job(const std::vector<double>& wall, double queued, double device,
-                     double held = 0.05, double pickled = 0) {
+                     double held = 0.05, double pickled = 0, double pause = 0) {
   Scene s;
   const auto workers = static_cast<int64_t>(wall.size());
   constexpr int kBatches = 80;
@@ -52,7 +53,7 @@ Diagnosis loader_job(const std::vector<double>& wall, double queued, double devi
   std::vector<double> busy(wall.size(), 0.01);
   for (int b = 0; b < kBatches; ++b) {
     auto& until = busy[static_cast<size_t>(b) % wall.size()];
-    until += wall[static_cast<size_t>(b) % wall.size()];
+    until += pause + wall[static_cast<size_t>(b) % wall.size()];
     done[static_cast<size_t>(b)] = until;
   }
   for (int64_t w = 0; w < workers; ++w) {
@@ -98,6 +99,15 @@ TEST(LoopTraps, SlowBatchesHoldUpReadyOnes) {
   const Diagnosis d = loader_job({30, 2, 2, 2}, 0, 4);
   EXPECT_EQ(d.verdict, report::DATA);
   EXPECT_EQ(d.limiter, report::LIMITER_ORDERING);
+}
+
+// Workers pause between fetches, but without pauses they would still be too few.
+TEST(LoopTraps, PausesOfWorkersThatAreTooFewAreNotTheLimit) {
+  const Diagnosis d = loader_job({40, 40}, 0, 4, 0.05, 0, 10);
+  EXPECT_NEAR(d.loader.worker_busy_share, 0.8, 0.03);
+  EXPECT_EQ(d.limiter, report::LIMITER_WORKERS);
+  // Most of the waiting is their pauses.
+  EXPECT_NE(loader_job({40, 40}, 0, 4, 0.05, 0, 60).limiter, report::LIMITER_WORKERS);
 }
 
 TEST(LoopTraps, MoreWorkersThanCoresAreNoTooFewWorkers) {

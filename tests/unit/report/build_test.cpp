@@ -76,7 +76,7 @@ TEST(Build, S02LoaderStarvedNamesAWorkingNumber) {
 
 TEST(Build, S03IoWaitGoesBeyondTheCores) {
   Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_REMOTE, 70}});
-  add_loader(&d, 4, 320, LIMITER_REMOTE, 8);
+  add_loader(&d, 4, 320, LIMITER_WORKERS, 8);
   d.loader.fetch_blocked_share = 0.97;
   d.loader.fetch_cpu_share = 0.03;
   const Report report = report_of(d);
@@ -84,9 +84,22 @@ TEST(Build, S03IoWaitGoesBeyondTheCores) {
   EXPECT_GT(workers_of(report), 8);
   EXPECT_TRUE(has(report, "cache"));
   EXPECT_FALSE(has(report, "cheaper-prepare"));
-  EXPECT_NE(said(report).find("network or another program"), std::string::npos) << said(report);
   EXPECT_EQ(text_of(report).find("for the disk"), std::string::npos);
   expect_complete(report);
+  d.limiter = LIMITER_REMOTE;
+  EXPECT_NE(said(report_of(d)).find("network or another program"), std::string::npos)
+      << said(report_of(d));
+}
+
+// Workers that wait for each other (one lock around the file) or for one full link.
+TEST(Build, MoreWorkersAreNotFirstWhereMoreOfThemMoveNoMore) {
+  Diagnosis d = loop(DATA, {{BUSY_COMPUTE, 10}, {DATA_REMOTE, 70}});
+  for (const Limiter limiter : {LIMITER_REMOTE, LIMITER_STORAGE}) {
+    add_loader(&d, 4, 320, limiter, 8);
+    d.loader.fetch_blocked_share = 0.6;
+    EXPECT_EQ(report_of(d).fixes(0).id(), "cache");
+    EXPECT_TRUE(has(report_of(d), "num-workers"));
+  }
 }
 
 TEST(Build, S05EpochRespawn) {
