@@ -53,6 +53,8 @@ bool is_matrix_kernel(std::string_view name) { return matrix_in_lower_case(lower
 bool is_fp32_matrix(std::string_view name) {
   const std::string text = lower(name);
   if (!matrix_in_lower_case(text)) return false;
+  // The instruction is in the name: sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_…_ffma_… of cuBLAS 13.
+  if (text.find("_ffma_") != std::string::npos) return true;
   return !has_any(text, {"tensorop", "tf32",   "bf16",  "f16",  "fp16", "half", "hgemm",
                          "hmma",     "xmma",   "wgmma", "gmma", "imma", "s8",   "fp8",
                          "e4m3",     "s16816", "s1688", "s884", "h884", "nvjet"});

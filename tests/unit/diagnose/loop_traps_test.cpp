@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/diagnose/kernel_fill.h"
 #include "proto/report.pb.h"
 #include "tests/unit/diagnose/scene.h"
 
@@ -145,6 +146,22 @@ TEST(LoopTraps, LaunchBehindAnAllocationIsALock) {
   const Diagnosis d = analyze(s.take()).diagnosis;
   EXPECT_NEAR(static_cast<double>(leaf(d, report::ALLOC_LOCK)), 3e6, 0.05e6);
   EXPECT_LT(leaf(d, report::LAUNCH_LEAF), ms(0.7));  // 40 launches of an idle device, 15 us each
+}
+
+// Names that cuBLAS and CUTLASS gave to kernels on an H200.
+TEST(LoopTraps, MatrixProductsInFullPrecisionAreKnownByName) {
+  for (const char* name :
+       {"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_"
+        "alignc4_execute_kernel__5x_cublas",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>"}) {
+    EXPECT_TRUE(diagnose::is_fp32_matrix(name)) << name;
+  }
+  for (const char* name :
+       {"sm80_xmma_gemm_bf16f32_bf16f32_f32_nn_n_tilesize128x128x32_stage4_tensor16x8x16_execute",
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16_stage4_tensor16x8x8_execute",
+        "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT", "vectorized_elementwise_kernel"}) {
+    EXPECT_FALSE(diagnose::is_fp32_matrix(name)) << name;
+  }
 }
 
 // Clocks go down, each kernel takes longer: the device is still busy, nothing else is slow.
