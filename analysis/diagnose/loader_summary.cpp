@@ -123,7 +123,8 @@ double cpus_of(const read::Process& process, trace::CounterKind kind, Ns from_ns
     if (last == nullptr || counter.time_ns > last->time_ns) last = &counter;
   }
   if (first == nullptr || last->time_ns <= first->time_ns) return -1;
-  return static_cast<double>(last->value - first->value) /
+  // As doubles: a file may hold any two numbers, and their difference need not be one.
+  return (static_cast<double>(last->value) - static_cast<double>(first->value)) /
          static_cast<double>(last->time_ns - first->time_ns);
 }
 

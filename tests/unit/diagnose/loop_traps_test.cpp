@@ -148,6 +148,25 @@ TEST(LoopTraps, LaunchBehindAnAllocationIsALock) {
   EXPECT_LT(leaf(d, report::LAUNCH_LEAF), ms(0.7));  // 40 launches of an idle device, 15 us each
 }
 
+// A damaged file holds any value; their differences are taken all the same.
+TEST(LoopTraps, CountersMayHoldAnyValue) {
+  Scene s;
+  double at = 0;
+  for (int i = 0; i < 60; ++i) {
+    s.step(at);
+    s.kernel(at + 0.010, at + 9.9, s.launch(at + 0.001, at + 0.005));
+    at += 10;
+  }
+  for (const trace::CounterKind kind :
+       {trace::COUNTER_PROCESS_CPU_NS, trace::COUNTER_SYSTEM_CPU_BUSY_NS}) {
+    s.here().counters.push_back({kind, ms(1), INT64_MIN});
+    s.here().counters.push_back({kind, ms(590), INT64_MAX});
+  }
+  const Diagnosis d = analyze(s.take()).diagnosis;
+  EXPECT_GT(d.process_cpus, 1e9);
+  EXPECT_EQ(d.free_cores, 0);
+}
+
 // Names that cuBLAS and CUTLASS gave to kernels on an H200.
 TEST(LoopTraps, MatrixProductsInFullPrecisionAreKnownByName) {
   for (const char* name :
