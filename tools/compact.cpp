@@ -36,6 +36,8 @@ class PacketStream {
  public:
   explicit PacketStream(const std::string& path) : in_(path, std::ios::binary) {}
   bool is_open() const { return in_.is_open(); }
+  // Of the byte behind the last packet.
+  uint64_t offset() const { return offset_; }
 
   Next next(std::string* body) {
     const int tag = in_.get();
@@ -43,8 +45,10 @@ class PacketStream {
     if (tag == 0) return only_zeros_left() ? Next::kEnd : Next::kDamaged;
     if (tag != kPacketTag) return Next::kDamaged;
     uint64_t size = 0;
+    ++offset_;
     for (int shift = 0;; shift += 7) {
       const int byte = in_.get();
+      ++offset_;
       if (byte == EOF || shift > 56) return Next::kDamaged;
       size |= static_cast<uint64_t>(byte & 0x7F) << shift;
       if ((byte & 0x80) == 0) break;
@@ -52,6 +56,7 @@ class PacketStream {
     if (size > kLargestPacketBytes) return Next::kDamaged;
     body->resize(size);
     in_.read(body->data(), static_cast<std::streamsize>(size));
+    offset_ += size;
     return static_cast<uint64_t>(in_.gcount()) == size ? Next::kPacket : Next::kDamaged;
   }
 
@@ -69,6 +74,7 @@ class PacketStream {
   }
 
   std::ifstream in_;
+  uint64_t offset_ = 0;
 };
 
 void append_packet(std::string* out, const std::string& body) {
@@ -83,8 +89,8 @@ void append_packet(std::string* out, const std::string& body) {
 }
 
 // The packet without padding and without records that were never committed; empty if
-// nothing is left.
-std::string trim_host_chunk(const trace::Packet& packet) {
+// nothing is left. `end_offset`: where the packet, and with it raw_events, ended in the file.
+std::string trim_host_chunk(const trace::Packet& packet, uint64_t end_offset) {
   const trace::HostChunk& chunk = packet.host_chunk();
   const std::string& raw = chunk.raw_events();
   const size_t record = chunk.record_bytes();
@@ -98,6 +104,10 @@ std::string trim_host_chunk(const trace::Packet& packet) {
   }
   if (kept.empty()) return {};
   out.mutable_host_chunk()->set_record_bytes(chunk.record_bytes());
+  out.mutable_host_chunk()->set_moved_from(chunk.moved_from());
+  const bool moved = chunk.moved_from() != 0 || chunk.original_offset() != 0;
+  out.mutable_host_chunk()->set_original_offset(moved ? chunk.original_offset()
+                                                      : end_offset - raw.size());
   return out.SerializeAsString();
 }
 
@@ -157,7 +167,7 @@ tl::expected<void, CompactError> copy_compacted(const std::string& from, std::FI
       header_seen = header_seen || packet.has_header();
       written = out.add_plain(body);
     } else if (packet.has_host_chunk()) {
-      const std::string trimmed = trim_host_chunk(packet);
+      const std::string trimmed = trim_host_chunk(packet, in.offset());
       if (!trimmed.empty()) written = out.add(trimmed);
     } else {
       written = out.add(body);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_set>
 
 #include "analysis/read/packet_stream.h"
 
@@ -22,10 +23,10 @@ T load(const char* record, size_t offset) {
 
 struct Layout {
   uint64_t record_bytes = 0;
-  std::string_view records;
+  HostChunkPlace place;
 };
 
-// The three fields of HostChunk by hand: a parse would copy megabytes and could not be
+// The fields of HostChunk by hand: a parse would copy megabytes and could not be
 // asked for what lies before a cut.
 bool find_layout(std::string_view chunk, bool cut, Layout& layout) {
   while (!chunk.empty()) {
@@ -34,10 +35,14 @@ bool find_layout(std::string_view chunk, bool cut, Layout& layout) {
     if (!take_varint(chunk, tag) || !take_varint(chunk, value)) return false;
     if (tag == (2 << 3 | 0)) {
       layout.record_bytes = value;
+    } else if (tag == (4 << 3 | 0)) {
+      layout.place.moved_from = value;
+    } else if (tag == (5 << 3 | 0)) {
+      layout.place.original_offset = value;
     } else if ((tag & 7) == 2) {
       if (value > chunk.size() && !cut) return false;
       const size_t kept = static_cast<size_t>(std::min<uint64_t>(value, chunk.size()));
-      if (tag >> 3 == 3) layout.records = chunk.substr(0, kept);
+      if (tag >> 3 == 3) layout.place.records = chunk.substr(0, kept);
       chunk.remove_prefix(kept);
     } else if ((tag & 7) != 0) {
       return false;
@@ -48,7 +53,14 @@ bool find_layout(std::string_view chunk, bool cut, Layout& layout) {
 
 }  // namespace
 
-HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out) {
+HostChunkPlace host_chunk_place(std::string_view chunk, bool cut) {
+  Layout layout;
+  find_layout(chunk, cut, layout);
+  return layout.place;
+}
+
+HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out,
+                                  std::string_view copy) {
   HostChunkCounts counts;
   Layout layout;
   const bool found = find_layout(chunk, cut, layout);
@@ -58,9 +70,12 @@ HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<
     return counts;
   }
   const size_t step = static_cast<size_t>(layout.record_bytes);
+  const std::string_view records = layout.place.records;
+  std::unordered_set<std::string_view> copied;
+  for (size_t at = 0; at + step <= copy.size(); at += step) copied.insert(copy.substr(at, step));
   uint64_t skipped = 0;
-  for (size_t at = 0; at + kRecordBytes <= layout.records.size(); at += step) {
-    const char* record = layout.records.data() + at;
+  for (size_t at = 0; at + kRecordBytes <= records.size(); at += step) {
+    const char* record = records.data() + at;
     const uint32_t kind = load<uint32_t>(record, 0);
     if (kind == 0) {
       ++skipped;
@@ -68,6 +83,7 @@ HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<
     }
     counts.holes += skipped;
     skipped = 0;
+    if (!copied.empty() && copied.count(records.substr(at, step)) != 0) continue;
     ++counts.committed;
     if (!trace::HostEventKind_IsValid(static_cast<int>(kind))) {
       ++counts.unknown_kinds;

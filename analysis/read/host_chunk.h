@@ -19,6 +19,16 @@ struct HostChunkCounts {
   bool bad_layout = false;     // record size that this reader does not know
 };
 
-HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out);
+// Records that are equal to one in `copy` (raw records too) are left out: they were copied
+// from here (trace.proto, HostChunk.moved_from).
+HostChunkCounts decode_host_chunk(std::string_view chunk, bool cut, std::vector<HostEvent>& out,
+                                  std::string_view copy = {});
+
+struct HostChunkPlace {
+  std::string_view records;      // inside the chunk
+  uint64_t moved_from = 0;       // a copy, of records at this offset of the file
+  uint64_t original_offset = 0;  // where `records` was in the file; 0: where it is
+};
+HostChunkPlace host_chunk_place(std::string_view chunk, bool cut);
 
 }  // namespace idlescope::read

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <thread>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
@@ -230,11 +231,34 @@ class TraceReader {
   // Values that could not be read are -1; both that and 0 mean "no name".
   int64_t resolve_name(int64_t id) { return id <= 0 ? 0 : tables_.name(static_cast<uint64_t>(id)); }
 
+  // Records of host chunks that were copied elsewhere, by where they were.
+  std::unordered_map<uint64_t, std::string_view> newest_copies() const {
+    std::unordered_map<uint64_t, std::string_view> copies;
+    for (const PacketSlice& slice : host_chunks_) {
+      const HostChunkPlace place = host_chunk_place(slice.body, slice.cut);
+      if (place.moved_from != 0) copies[place.moved_from] = place.records;
+    }
+    return copies;
+  }
+
+  // Where the recorder wrote them; 0: a copy, or not known.
+  uint64_t offset_of_records(const PacketSlice& slice) const {
+    const HostChunkPlace place = host_chunk_place(slice.body, slice.cut);
+    if (place.moved_from != 0 || place.records.empty()) return 0;
+    if (place.original_offset != 0) return place.original_offset;
+    const auto at = reinterpret_cast<uintptr_t>(place.records.data());
+    const auto first = reinterpret_cast<uintptr_t>(bytes_.data());
+    return at >= first && at - first < bytes_.size() ? at - first : 0;
+  }
+
   void decode_host_side() {
     std::vector<HostEvent> events;
+    const auto copies = newest_copies();
     for (const PacketSlice& slice : host_chunks_) {
       events.clear();
-      const HostChunkCounts counts = decode_host_chunk(slice.body, slice.cut, events);
+      const auto copy = copies.empty() ? copies.end() : copies.find(offset_of_records(slice));
+      const HostChunkCounts counts = decode_host_chunk(
+          slice.body, slice.cut, events, copy == copies.end() ? std::string_view() : copy->second);
       if (counts.bad_layout) corrupt(slice.offset, "a host chunk of unknown layout");
       unknown_kinds_ += counts.unknown_kinds;
       uncommitted_ += counts.holes;

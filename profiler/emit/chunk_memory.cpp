@@ -21,6 +21,7 @@ void place_records(HostChunk* chunk, uint8_t* packet, uint64_t begin, uint32_t c
   const size_t prefix_bytes = chunk_prefix_bytes(begin);
   chunk->records = reinterpret_cast<HostRecord*>(packet + prefix_bytes);
   chunk->records_offset = begin + prefix_bytes;
+  chunk->use = HostChunk::Use::kEvents;
   chunk->capacity = capacity;
 }
 

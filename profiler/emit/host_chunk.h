@@ -23,6 +23,8 @@ struct HostChunk {
   uint64_t records_offset = 0;  // of records[0] in the file
   void* map = nullptr;          // null: this descriptor is free
   size_t map_bytes = 0;
+  // Under the process lock. A full chunk is moved into a packet and then used again.
+  enum class Use : uint8_t { kEvents, kBeingMoved, kEmpty } use = Use::kEvents;
 
   static constexpr uint64_t kClosed = UINT32_MAX / 2;  // capacity 0
   static constexpr uint32_t capacity_in(uint64_t word) { return static_cast<uint32_t>(word >> 32); }

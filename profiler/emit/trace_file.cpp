@@ -5,10 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "profiler/emit/append_sink.h"
 #include "profiler/emit/chunk_memory.h"
+#include "profiler/emit/chunk_packer.h"
 #include "profiler/emit/file_placement.h"
 #include "profiler/emit/fork_page.h"
 #include "profiler/emit/host_chunk.h"
@@ -55,6 +58,10 @@ TraceFile file;
 std::atomic<HostChunk*> current_chunk{nullptr};
 std::atomic<HostChunk*> spare_chunk{nullptr};
 std::atomic<uint32_t> generation{0};
+// Moves full chunks; made by the first thread that prepares chunks, never destroyed. One moves at
+// a time.
+ChunkPacker* packer = nullptr;
+std::atomic<bool> moving{false};
 
 struct ThreadIdentity {
   uint32_t id;
@@ -130,10 +137,14 @@ HostChunk* free_chunk_descriptor() {
 }
 
 // Unmaps chunks that no thread can still write to, so that a long job's resident size does
-// not grow with its trace.
+// not grow with its trace. Where somebody moves them, only when they do not keep up.
 void retire_complete_chunks(const HostChunk* in_use) {
+  size_t mapped = 0;
+  for (const HostChunk& chunk : file.chunks) mapped += chunk.map != nullptr ? 1 : 0;
+  if (packer != nullptr && !g_append_sink && mapped < kMaxChunks / 2) return;
   for (HostChunk& chunk : file.chunks) {
-    if (chunk.map == nullptr || &chunk == in_use || !chunk.complete()) continue;
+    const bool idle = chunk.map != nullptr && chunk.use == HostChunk::Use::kEvents;
+    if (!idle || &chunk == in_use || !chunk.complete()) continue;
     file.retired_events += chunk.capacity;
     release_chunk_memory(&chunk);
   }
@@ -169,6 +180,20 @@ HostChunk* make_chunk_locked(int descriptor) {
   if (file.next_chunk_bytes < kLargestChunkBytes) file.next_chunk_bytes *= 2;
   chunk->open(capacity);
   return chunk;
+}
+
+// The largest chunk that was moved away, ready for use; null: none.
+HostChunk* reuse_chunk_locked() {
+  HostChunk* found = nullptr;
+  for (HostChunk& chunk : file.chunks) {
+    if (chunk.map == nullptr || chunk.use != HostChunk::Use::kEmpty) continue;
+    if (found == nullptr || chunk.capacity > found->capacity) found = &chunk;
+  }
+  if (found != nullptr) {
+    found->use = HostChunk::Use::kEvents;
+    found->open(found->capacity);
+  }
+  return found;
 }
 
 HostChunk* make_chunk_in_file_locked() {
@@ -213,6 +238,8 @@ bool begin_process() {
     chunk.map = nullptr;
     chunk.close();
   }
+  packer = nullptr;  // the parent's may have been at work
+  moving.store(false, std::memory_order_relaxed);
   file.append.forget_inherited(file.file);
   current_chunk.store(nullptr, std::memory_order_relaxed);
   spare_chunk.store(nullptr, std::memory_order_relaxed);
@@ -246,6 +273,7 @@ bool advance(const HostChunk* full) {
   if (state() != ProcessState::kRecording) return false;
   if (current_chunk.load(std::memory_order_relaxed) != full) return true;  // somebody did
   HostChunk* chunk = spare_chunk.exchange(nullptr, std::memory_order_acquire);
+  if (chunk == nullptr) chunk = reuse_chunk_locked();
   if (chunk == nullptr) {
     retire_complete_chunks(full);
     chunk = make_chunk_in_file_locked();
@@ -293,6 +321,49 @@ uint32_t add_name_locked(const char* text, size_t size) {
   file.names.drop_newest();
   if (state() == ProcessState::kRecording) fail_to_grow(error);
   return 0;
+}
+
+}  // namespace
+
+namespace {
+
+// One full chunk, if there is one, becomes a compressed packet; its place is emptied for new
+// events. The copy is in the file before the first record is emptied: a kill in between leaves
+// both, and the reader takes one (trace.proto, HostChunk.moved_from).
+void move_full_chunk() {
+  if (g_append_sink || moving.exchange(true, std::memory_order_acquire)) return;
+  HostChunk* full = nullptr;
+  {
+    ProcessLock lock;
+    if (packer == nullptr) {
+      void* memory = malloc(sizeof(ChunkPacker));
+      if (memory != nullptr) packer = new (memory) ChunkPacker();
+    }
+    const HostChunk* in_use = current_chunk.load(std::memory_order_relaxed);
+    for (HostChunk& chunk : file.chunks) {
+      if (packer == nullptr || full != nullptr) break;
+      const bool has_events = chunk.map != nullptr && chunk.use == HostChunk::Use::kEvents;
+      if (!has_events || &chunk == in_use || !chunk.complete()) continue;
+      chunk.use = HostChunk::Use::kBeingMoved;
+      full = &chunk;
+    }
+  }
+  if (full != nullptr) {
+    const bool moved = packer->pack(full->records, full->capacity, full->records_offset) &&
+                       append_packet(packer->data(), packer->size());
+    if (moved) {
+      for (uint32_t i = 0; i < full->capacity; ++i) {
+        full->records[i].commit.store(0, std::memory_order_relaxed);
+      }
+    }
+    ProcessLock lock;
+    if (moved) {
+      file.retired_events += full->capacity;
+      full->close();
+    }
+    full->use = moved ? HostChunk::Use::kEmpty : HostChunk::Use::kEvents;
+  }
+  moving.store(false, std::memory_order_release);
 }
 
 }  // namespace
@@ -385,6 +456,7 @@ uint32_t name_id(const char* text, size_t size) {
 
 void prepare_host_chunk() {
   if (state() != ProcessState::kRecording) return;
+  move_full_chunk();
   const HostChunk* chunk = current_chunk.load(std::memory_order_acquire);
   if (chunk == nullptr || !chunk->half_full() ||
       spare_chunk.load(std::memory_order_relaxed) != nullptr) {
@@ -392,8 +464,11 @@ void prepare_host_chunk() {
   }
   ProcessLock lock;
   if (state() != ProcessState::kRecording || spare_chunk.load(std::memory_order_relaxed)) return;
-  retire_complete_chunks(current_chunk.load(std::memory_order_relaxed));
-  HostChunk* spare = make_chunk_in_file_locked();
+  HostChunk* spare = reuse_chunk_locked();
+  if (spare == nullptr) {
+    retire_complete_chunks(current_chunk.load(std::memory_order_relaxed));
+    spare = make_chunk_in_file_locked();
+  }
   if (spare != nullptr) spare_chunk.store(spare, std::memory_order_release);
 }
 

@@ -53,9 +53,10 @@ bool append_packet(const uint8_t* body, size_t size);
 // rare events only. 0 when the file is unusable or `text` is empty.
 uint32_t name_id(const char* text, size_t size);
 
-// Prepares the next chunk ahead of need. For a thread that may wait on the disk (the drain
-// thread, about ten times a second); without it an application thread does it when a chunk
-// is full.
+// Prepares the next chunk ahead of need and makes full ones small: their records become a
+// compressed packet, their place in the file is used again. For a thread that may wait on the
+// disk and compress (the drain thread, about ten times a second); without it an application
+// thread makes a chunk when the last one is full, and full ones stay as they are.
 void prepare_host_chunk();
 
 // Number of this process in a line of forks: another one in the child of a fork, from its

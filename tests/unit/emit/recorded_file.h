@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,7 +15,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiler/emit/host_record.h"
@@ -36,20 +40,83 @@ struct PlainRecord {
 };
 static_assert(sizeof(PlainRecord) == sizeof(HostRecord));
 
-inline std::vector<PlainRecord> committed(const trace::Trace& file) {
+struct PlacedPacket {
+  trace::Packet packet;
+  uint64_t end = 0;  // in the file; 0: it was inside a compressed packet
+};
+
+// The packets of a file, those of compressed packets too. Its process may have been killed: what
+// was not written yet (zeros inside a packet, or up to the end of the file) is left out.
+inline std::vector<PlacedPacket> placed_packets(const std::string& bytes) {
+  std::vector<PlacedPacket> out;
+  size_t at = 0;
+  while (at < bytes.size() && bytes[at] == 0x0A) {
+    uint64_t length = 0;
+    ++at;
+    for (int shift = 0; at < bytes.size(); shift += 7) {
+      const auto byte = static_cast<uint8_t>(bytes[at++]);
+      length |= uint64_t{byte & 0x7FU} << shift;
+      if (byte < 0x80) break;
+    }
+    if (length > bytes.size() - at) break;
+    trace::Packet packet;
+    const bool whole = packet.ParseFromArray(bytes.data() + at, static_cast<int>(length));
+    at += length;
+    if (!whole) continue;
+    if (!packet.has_zstd_trace()) {
+      out.push_back({packet, at});
+      continue;
+    }
+    const std::string& frame = packet.zstd_trace();
+    const unsigned long long size = ZSTD_getFrameContentSize(frame.data(), frame.size());
+    if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN) continue;
+    std::string content(size, '\0');
+    trace::Trace inner;
+    if (ZSTD_decompress(content.data(), size, frame.data(), frame.size()) != size ||
+        !inner.ParseFromString(content)) {
+      continue;
+    }
+    for (const trace::Packet& each : inner.packet()) out.push_back({each, 0});
+  }
+  return out;
+}
+
+// Events in the order of the file. What was copied from a chunk and not emptied there yet counts
+// once (trace.proto, HostChunk.moved_from).
+inline std::vector<PlainRecord> committed(const std::string& bytes) {
+  const std::vector<PlacedPacket> packets = placed_packets(bytes);
+  const auto record_at = [](const std::string& raw, size_t at) {
+    return std::string_view(raw).substr(at, sizeof(HostRecord));
+  };
+  std::map<uint64_t, std::set<std::string_view>> newest;
+  for (const auto& [packet, end] : packets) {
+    const trace::HostChunk& chunk = packet.host_chunk();
+    if (chunk.moved_from() == 0) continue;
+    std::set<std::string_view>& copy = newest[chunk.moved_from()];
+    copy.clear();
+    const std::string& raw = chunk.raw_events();
+    for (size_t at = 0; at < raw.size(); at += sizeof(HostRecord)) copy.insert(record_at(raw, at));
+  }
   std::vector<PlainRecord> out;
-  for (const trace::Packet& packet : file.packet()) {
-    if (packet.body_case() != trace::Packet::kHostChunk) continue;
+  for (const auto& [packet, end] : packets) {
+    if (!packet.has_host_chunk()) continue;
     EXPECT_EQ(packet.host_chunk().record_bytes(), sizeof(HostRecord));
     const std::string& raw = packet.host_chunk().raw_events();
     EXPECT_EQ(raw.size() % sizeof(HostRecord), 0u);
+    const auto copy = end == 0 ? newest.end() : newest.find(end - raw.size());
     for (size_t at = 0; at < raw.size(); at += sizeof(HostRecord)) {
       PlainRecord record;
       memcpy(&record, raw.data() + at, sizeof record);
-      if (record.commit != 0) out.push_back(record);
+      if (record.commit == 0) continue;
+      if (copy != newest.end() && copy->second.count(record_at(raw, at)) != 0) continue;
+      out.push_back(record);
     }
   }
   return out;
+}
+
+inline std::vector<PlainRecord> committed(const trace::Trace& file) {
+  return committed(file.SerializeAsString());
 }
 
 class RecordedFile : public ::testing::Test {

@@ -57,6 +57,53 @@ TraceBuilder small_trace() {
   return trace;
 }
 
+// A chunk that was copied into a compressed packet, half emptied, and used again in part, when
+// the process was killed: every event counts once.
+TEST(TraceReader, WhatWasCopiedAndNotEmptiedYetIsReadOnce) {
+  const auto record = [](uint32_t kind, int64_t at) {
+    std::string out(64, '\0');
+    std::memcpy(out.data(), &kind, sizeof kind);
+    std::memcpy(out.data() + 8, &at, sizeof at);
+    std::memcpy(out.data() + 16, &at, sizeof at);
+    return out;
+  };
+  constexpr uint32_t kGc = trace::EVENT_GC;
+  const auto chunk = [](trace::Trace* trace, const std::string& raw) {
+    trace::HostChunk* one = trace->add_packet()->mutable_host_chunk();
+    one->set_record_bytes(64);
+    one->set_raw_events(raw);
+    return one;
+  };
+  const auto frame_of = [](const trace::Trace& inner) {
+    const std::string plain = inner.SerializeAsString();
+    std::string frame(ZSTD_compressBound(plain.size()), '\0');
+    frame.resize(ZSTD_compress(frame.data(), frame.size(), plain.data(), plain.size(), 1));
+    return frame;
+  };
+  for (const bool rewritten : {false, true}) {
+    trace::Trace file;
+    file.add_packet()->mutable_header()->set_format_major(1);
+    const std::string raw = record(kGc, 900) + record(0, 200) + record(kGc, 300) + record(kGc, 400);
+    trace::HostChunk* place = chunk(&file, raw);
+    const uint64_t offset = file.SerializeAsString().find(raw);
+    if (rewritten) place->set_original_offset(77'777);
+    // An older copy from the same place, and the newest.
+    trace::Trace copies;
+    for (const int64_t first : {10, 100}) {
+      std::string copied;
+      for (int64_t i = 0; i < 4; ++i) copied += record(kGc, first * (i + 1));
+      chunk(&copies, copied)->set_moved_from(rewritten ? 77'777 : offset);
+    }
+    file.add_packet()->set_zstd_trace(frame_of(copies));
+    const Recording recording = read(file.SerializeAsString());
+    std::vector<Ns> times;
+    for (const HostEvent& event : recording.processes[0].host_events) {
+      times.push_back(event.begin_ns);
+    }
+    EXPECT_EQ(times, (std::vector<Ns>{10, 20, 30, 40, 100, 200, 300, 400, 900}));
+  }
+}
+
 TEST(TraceReader, JoinsOpsToTheOutermostCall) {
   const Recording recording = read(small_trace().bytes());
   ASSERT_EQ(recording.processes.size(), 1u);

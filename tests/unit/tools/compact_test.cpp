@@ -88,7 +88,8 @@ class Compact : public testing::Test {
 
 TEST_F(Compact, KeepsEveryCommittedEventAndEveryOtherPacket) {
   const trace::Trace before = worker_trace();
-  const std::string path = write("h.1.2.0.istrace", before.SerializeAsString());
+  const std::string read_before = before.SerializeAsString();
+  const std::string path = write("h.1.2.0.istrace", read_before);
   const auto compacted = compact_file(path);
   ASSERT_TRUE(compacted);
   EXPECT_GT(compacted->before_bytes, 64'000u);
@@ -98,9 +99,23 @@ TEST_F(Compact, KeepsEveryCommittedEventAndEveryOtherPacket) {
   trace::Trace expected = before;
   trace::HostChunk* chunk = expected.mutable_packet(1)->mutable_host_chunk();
   chunk->clear_padding();
+  // Copies in other packets name that place.
+  chunk->set_original_offset(read_before.find(chunk->raw_events()));
   chunk->set_raw_events(raw_record(34, 1) + raw_record(34, 2) + raw_record(37, 4));
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(expand(path), expected));
   EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 1);
+}
+
+TEST_F(Compact, CopiesStayCopies) {
+  trace::Trace before = worker_trace();
+  trace::HostChunk* copy = before.add_packet()->mutable_host_chunk();
+  copy->set_record_bytes(64);
+  copy->set_raw_events(raw_record(34, 9));
+  copy->set_moved_from(123);
+  const std::string path = write("h.1.2.0.istrace", before.SerializeAsString());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(compact_file(path));
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
+      expand(path).packet(4).host_chunk(), *copy));
 }
 
 TEST_F(Compact, TwiceChangesNothing) {
