@@ -253,12 +253,13 @@ class TraceReader {
 
   void decode_host_side() {
     std::vector<HostEvent> events;
-    const auto copies = newest_copies();
+    auto copies = newest_copies();
     for (const PacketSlice& slice : host_chunks_) {
       events.clear();
       const auto copy = copies.empty() ? copies.end() : copies.find(offset_of_records(slice));
       const HostChunkCounts counts = decode_host_chunk(
           slice.body, slice.cut, events, copy == copies.end() ? std::string_view() : copy->second);
+      if (copy != copies.end()) copies.erase(copy);  // one chunk only can have been there
       if (counts.bad_layout) corrupt(slice.offset, "a host chunk of unknown layout");
       unknown_kinds_ += counts.unknown_kinds;
       uncommitted_ += counts.holes;
