@@ -103,10 +103,19 @@ RealWindow read_window(const trace::Trace& file) {
   auto columns = [](const auto& batch, auto&& add) {
     Ns at = batch.base_ns();
     uint32_t correlation = 0;
+    std::map<uint32_t, std::pair<Ns, Ns>> last;  // gap and duration, by kind (format 1.1)
     for (int i = 0; i < batch.descriptor_id_size(); ++i) {
-      at += batch.begin_delta_ns(i);
       correlation += static_cast<uint32_t>(batch.correlation_delta(i));
-      add(at, at + static_cast<Ns>(batch.duration_ns(i)), batch.descriptor_id(i), correlation);
+      if (batch.gap_change_ns_size() == 0) {
+        at += batch.begin_delta_ns(i);
+        add(at, at + static_cast<Ns>(batch.duration_ns(i)), batch.descriptor_id(i), correlation);
+        continue;
+      }
+      auto& [gap, duration] = last[batch.descriptor_id(i) % 1024];
+      gap += batch.gap_change_ns(i);
+      duration += batch.duration_change_ns(i);
+      add(at + gap, at + gap + duration, batch.descriptor_id(i), correlation);
+      at += gap + duration;
     }
   };
   for (const trace::Packet& p : file.packet()) {
