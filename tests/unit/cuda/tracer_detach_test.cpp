@@ -169,8 +169,8 @@ TEST_F(TracerTest, WaitsLongerForTheDeviceUnlessInAHurry) {
     const uint32_t window = hurried ? 2 : 1;
     ASSERT_EQ(attach(window).status, AttachStatus::kAttached);
     for (int i = 0; i < 30; ++i) fake_cupti::launch({.duration_ns = 100 * kMs});
-    std::thread device([] {
-      for (int i = 0; i < 40; ++i) {
+    std::thread device([hurried] {
+      for (int i = 0; i < 40 && !hurried; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         fake_cupti::advance_ns(100 * kMs);
       }
