@@ -323,22 +323,22 @@ uint32_t add_name_locked(const char* text, size_t size) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 // One full chunk, if there is one, becomes a compressed packet; its place is emptied for new
 // events. The copy is in the file before the first record is emptied: a kill in between leaves
 // both, and the reader takes one (trace.proto, HostChunk.moved_from).
 void move_full_chunk() {
   if (g_append_sink || moving.exchange(true, std::memory_order_acquire)) return;
+  // malloc: `new` is of libstdc++, which the recorder does without. Not under the lock, for which
+  // application threads wait.
+  ChunkPacker* made = packer;
+  if (made == nullptr) {
+    void* memory = malloc(sizeof(ChunkPacker));
+    if (memory != nullptr) made = new (memory) ChunkPacker();
+  }
   HostChunk* full = nullptr;
   {
     ProcessLock lock;
-    if (packer == nullptr) {
-      void* memory = malloc(sizeof(ChunkPacker));
-      if (memory != nullptr) packer = new (memory) ChunkPacker();
-    }
+    packer = made;
     const HostChunk* in_use = current_chunk.load(std::memory_order_relaxed);
     for (HostChunk& chunk : file.chunks) {
       if (packer == nullptr || full != nullptr) break;
