@@ -117,7 +117,7 @@ JOBS = [
              seen=True),
     Ordinary("lightning", "whole.py", ("HOST", "LAUNCH", "DATA"), needs=("pytorch_lightning",),
              seen=True),
-    # Written for the private set that came before this one, and not run there.
+    # Of an earlier set, in which they were not run.
     Ordinary("pageable_big", "copies.py", ("TRANSFER",), COPIES, forbid=NO_LOADER),
     Ordinary("empty_cache_each", "whole.py", ("HOST", "ALLOC"), ("gc", "alloc"),
              forbid=NO_LOADER),
